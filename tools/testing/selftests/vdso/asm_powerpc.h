@@ -4,7 +4,7 @@
  * ELFv2 of 64 bit. The smallest frame that all three accept has room for the
  * header of ELFv1 and the eight words where its callee may put its arguments.
  */
-/* clang-format off: the macros are assembly */
+/* clang-format off */
 #ifndef VDSO_TEST_ASM_POWERPC_H
 #define VDSO_TEST_ASM_POWERPC_H
 
