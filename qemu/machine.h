@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A machine file, qemu/machines/<name>: lines "KEY = value" and "#" comments,
+ * so that make can include it and this can read it. A key, and who uses it:
+ *
+ *	ARCH CROSS_COMPILE	make: as in the kernel's Makefile
+ *	CONFIG			make: fragments in qemu/config/ for allnoconfig
+ *	CONFIG_PATCHED		make: more of them, for the patched kernel only
+ *	IMAGE			make: what to boot, in the kernel's build tree
+ *	TRIPLES			make: programs are built and run for each
+ *	SEED			report: for each triple the name of the seed's
+ *				table in qemu/seed/, or -
+ *	QEMU QEMU_ARGS		runner: program and machine
+ *	SMP			runner: CPUs; the timing boot has one
+ *	CONSOLE VERDICT		runner: the guest's names of the first and the
+ *				second -serial
+ *	ICOUNT			runner: -icount of the timing boot
+ *	APPEND			runner: more of a kernel command line
+ *	DTB			runner: a device tree, if the board needs one
+ *	END			runner: poweroff (default) or reboot
+ *	TIMEOUT			runner: seconds of silence that mean a hang
+ */
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+/* A mistake in a file or on a command line; what() is the one line to show. */
+class UserError : public std::runtime_error {
+	using std::runtime_error::runtime_error;
+};
+
+class Machine {
+    public:
+	explicit Machine(const std::filesystem::path &file);
+
+	const std::string &name() const
+	{
+		return name_;
+	}
+	/* The value of a key that must be there. */
+	const std::string &get(const std::string &key) const;
+	std::string get(const std::string &key,
+			const std::string &otherwise) const;
+	std::vector<std::string> words(const std::string &key) const;
+	int number(const std::string &key) const;
+
+    private:
+	std::filesystem::path file_;
+	std::string name_;
+	std::map<std::string, std::string> values_;
+};
