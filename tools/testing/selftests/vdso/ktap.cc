@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -207,6 +208,32 @@ void Case::diag(const char *fmt, ...)
 	va_start(args, fmt);
 	comment(format(fmt, args));
 	va_end(args);
+}
+
+void Case::in_child(const std::function<void(Case &)> &part)
+{
+	int status = 0;
+
+	fflush(stdout);
+
+	const pid_t pid = fork();
+
+	if (pid == 0) {
+		Case child;
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		part(child);
+		fflush(stdout);
+		_exit(child.failed());
+	}
+	if (pid < 0)
+		return fail("fork: %s", strerror(errno));
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (WIFSIGNALED(status))
+		fail("child killed: %s", strsignal(WTERMSIG(status)));
+	else
+		check(status == 0, "failed in the child");
 }
 
 int Suite::run(int argc, char **argv)

@@ -59,6 +59,12 @@ class Case {
 	/* A comment line in the output */
 	[[gnu::format(printf, 2, 3)]] void diag(const char *fmt, ...);
 
+	/*
+	 * Runs a part of the case in another process, which ends with it: for
+	 * what only a child sees, or what cannot be undone.
+	 */
+	void in_child(const std::function<void(Case &)> &part);
+
 	bool failed() const
 	{
 		return failures_ > 0;
