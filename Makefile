@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# cvdso: the generic C vDSO for powerpc and a faster TSC read for x86, as patch
+# series, and the bench that proves them. 'make help' says what there is to do.
+#
+# Every target does first what it depends on. A step that has nothing to do says
+# nothing; what it does is decided by scripts/, which look at what is really there (the
+# commit a tree is at, the mails' contents), because for a git tree time stamps say little.
+
+KERNEL ?= 5.10
+ARCH ?= powerpc
+O ?= build
+V ?= 0
+
+MAKEFLAGS += --no-print-directory --no-builtin-rules
+# Not .DELETE_ON_ERROR: every recipe writes to a temporary name and renames.
+.SUFFIXES:
+
+ifneq ($(words $(CURDIR)),1)
+$(error the path of this directory has a space in it, which kernel builds do not support)
+endif
+ifneq ($(words $(O)),1)
+$(error O=$(O): one directory without spaces, please)
+endif
+override O := $(abspath $(O))
+Q := $(if $(filter 1,$(V)),,@)
+
+# Every machine is a file of KEY = value lines, and no other file lists them.
+machine = $(shell sed -n 's/^$(2) *= *//p' qemu/machines/$(1))
+all_machines := $(notdir $(wildcard qemu/machines/*))
+all_archs := $(sort $(foreach m,$(all_machines),$(call machine,$(m),ARCH)))
+arch_machines := $(foreach m,$(all_machines),$(if $(filter $(ARCH),$(call machine,$(m),ARCH)),$(m)))
+all_kernels := $(shell sed -n 's/^\([0-9][^ ]*\) .*/\1/p' scripts/kernels)
+
+ifeq ($(filter $(KERNEL),$(all_kernels)),)
+$(error unknown KERNEL=$(KERNEL), there is: $(all_kernels))
+endif
+ifneq ($(MACHINE),)
+ifneq ($(filter-out $(all_machines),$(MACHINE)),)
+$(error unknown MACHINE=$(MACHINE), there is: $(all_machines))
+endif
+# A machine says its ARCH itself.
+override ARCH := $(sort $(foreach m,$(MACHINE),$(call machine,$(m),ARCH)))
+ifneq ($(words $(ARCH)),1)
+$(error MACHINE=$(MACHINE): of different ARCH: $(ARCH))
+endif
+endif
+ifeq ($(filter $(ARCH),$(all_archs)),)
+$(error unknown ARCH=$(ARCH), there is: $(all_archs))
+endif
+machines := $(or $(MACHINE),$(arch_machines))
+variants := base patched
+
+export KERNEL ARCH O V KERNEL_TREE KERNEL_TARBALL DEBIAN_MIRROR LLVM
+
+PHONY := help
+help:
+	@sed -n 's/^#: \{0,1\}//p' Makefile | sed -e 's/@machines@/$(all_machines)/' \
+		-e 's/@archs@/$(all_archs)/' -e 's/@kernels@/$(all_kernels)/' -e 's/@series@/$(notdir $(wildcard patches/*))/'
+
+#: Targets, each does first what it depends on:
+#:   deps         install what is missing on this machine (Debian's packages)
+#:   source       build/linux-<KERNEL>: the kernel's source, a git repository, tag base
+#:   apply        build/linux-<KERNEL>-<ARCH>: the series on top, a work tree on a branch
+#:   kernel       build base and patched kernels for the machines
+#:   qemu-test    boot them all, run the tests, print the summary and the table
+#:   qemu-run     boot one MACHINE with FILES="a b" in it and run CMD="..." there; BASE=1:
+#:                the kernel without the series
+#:
+#: To work on a series:
+#:   refresh      fold edits into the commits that own them and write the mails anew;
+#:                FROM=<repository>:<branch> takes the commits of a branch instead
+#:   series       render the mails under your name with a cover letter: build/outgoing/
+#:   check        lints, mails against tree, error paths, everything built and booted
+#:   check-full   check and what takes longer
+#:   check-bisect build every commit of the series for every machine
+#:   clean        remove the build directory, but no work that is in no mail
+#:
+#: Variables:
+#:   ARCH=powerpc          @archs@
+#:   MACHINE=              one or more of: @machines@
+#:   KERNEL=5.10           @kernels@
+#:   KERNEL_TREE=<path>    use this git checkout, on a branch of its own, not a download
+#:   KERNEL_TARBALL=<path> use this source archive, not a download
+#:   O=build               where everything made goes
+#:   V=1                   show the commands' output
+#:   LLVM=1                build the kernels with clang and lld
+#:   CROSS_COMPILE=        in place of the one in the machine's file
+#:
+#: Series: @series@
+#: Downloads and compiled objects are kept in $XDG_CACHE_HOME/cvdso (~/.cache/cvdso).
+
+PHONY += deps
+deps:
+	$(Q)scripts/deps.sh
+
+deps-%:
+	$(Q)scripts/deps.sh $*
+
+PHONY += source apply
+source: deps-source
+	$(Q)scripts/source.sh
+
+apply: source
+	$(Q)scripts/apply.sh
+
+PHONY += clean
+clean:
+	$(Q)scripts/clean.sh
+
+FORCE:
+PHONY += FORCE
+.PHONY: $(PHONY)
