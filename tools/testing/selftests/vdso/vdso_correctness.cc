@@ -10,23 +10,20 @@
  *
  * The remaining cases take the clock to where the numbers get large or wrap.
  */
-#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <functional>
 #include <optional>
 #include <string>
-#include <thread>
 #include <type_traits>
 #include <vector>
 
-#include <pthread.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "clocks.h"
 #include "ktap.h"
+#include "sampling.h"
 #include "steer.h"
 #include "vdso.h"
 
@@ -35,78 +32,9 @@ namespace
 
 using clocks::Source;
 using clocks::Stamp;
-
-/* How long a case reads, in nanoseconds: alone, and while disturbed */
-constexpr std::int64_t quiet_time = 300 * clocks::nsec_per_msec;
-constexpr std::int64_t disturbed_time = 1000 * clocks::nsec_per_msec;
-
-/*
- * Fewer samples prove little, so a slow machine gets more time, up to a point
- */
-constexpr unsigned int enough_samples = 100;
-constexpr int patience = 10;
-
-struct Tally {
-	unsigned int good = 0, dropped = 0, bad = 0;
-	std::string first;
-
-	void complain(const std::string &what)
-	{
-		if (!bad++)
-			first = what;
-	}
-
-	void add(const Tally &other)
-	{
-		good += other.good;
-		dropped += other.dropped;
-		if (other.bad && !bad)
-			first = other.first;
-		bad += other.bad;
-	}
-};
-
-std::vector<int> usable_cpus()
-{
-	std::vector<int> cpus;
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	sched_getaffinity(0, sizeof(set), &set);
-	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-		if (CPU_ISSET(static_cast<std::size_t>(cpu), &set))
-			cpus.push_back(cpu);
-	return cpus;
-}
-
-void pin(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(static_cast<std::size_t>(cpu), &set);
-	pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
-}
-
-/* One thread a CPU, at least two in all; returns when all have ended */
-void on_all_cpus(const std::function<void(std::size_t thread)> &work)
-{
-	std::vector<int> cpus = usable_cpus();
-	std::vector<std::jthread> threads;
-
-	if (cpus.size() == 1)
-		cpus.push_back(cpus[0]);
-	for (std::size_t i = 0; i < cpus.size(); i++)
-		threads.emplace_back([&work, i, cpu = cpus[i]] {
-			pin(cpu);
-			work(i);
-		});
-}
-
-std::size_t thread_count()
-{
-	return std::max<std::size_t>(2, usable_cpus().size());
-}
+using sampling::check_brackets;
+using sampling::quiet_time;
+using sampling::Tally;
 
 using Filter = std::function<bool(const Source &)>;
 
@@ -146,102 +74,16 @@ bool never_goes_back(const Source &source)
 	return !source.clock().steps;
 }
 
-void sample(const Source &source, const steer::Disturber *disturber,
-	    Tally &tally)
-{
-	const bool steps = disturber && source.clock().steps;
-	const std::uint32_t sequence = steps ? disturber->sequence() : 0;
-	const clocks::Bracket bracket = clocks::bracket(source);
-
-	if (steps && disturber->moved(sequence, disturber->sequence())) {
-		tally.dropped++;
-		/* On a single CPU the step cannot end while this one spins */
-		sched_yield();
-		return;
-	}
-
-	const std::string complaint = clocks::complaint(source, bracket);
-
-	if (complaint.empty())
-		tally.good++;
-	else
-		tally.complain(complaint);
-}
-
-bool sampled_enough(const std::vector<Tally> &tallies)
-{
-	return std::ranges::all_of(tallies, [](const Tally &tally) {
-		return tally.good + tally.bad >= enough_samples;
-	});
-}
-
-void report(ktap::Case &t, const std::vector<Source> &sources,
-	    const std::vector<std::vector<Tally> > &threads)
-{
-	for (std::size_t i = 0; i < sources.size(); i++) {
-		Tally sum;
-
-		for (const std::vector<Tally> &thread : threads) {
-			t.check(thread[i].good >= enough_samples ||
-					thread[i].bad,
-				"%s: only %u samples on one CPU",
-				sources[i].name().c_str(), thread[i].good);
-			sum.add(thread[i]);
-		}
-		t.diag("%s: %u good, %u dropped, %u bad",
-		       sources[i].name().c_str(), sum.good, sum.dropped,
-		       sum.bad);
-		t.check(!sum.bad, "%s", sum.first.c_str());
-	}
-}
-
-void check_brackets(ktap::Case &t, const std::vector<Source> &sources,
-		    std::int64_t time, const steer::Disturber *disturber)
-{
-	std::vector<std::vector<Tally> > threads(
-		thread_count(), std::vector<Tally>(sources.size()));
-
-	if (!t.check(!sources.empty(), "the vDSO has no such function"))
-		return;
-	on_all_cpus([&](std::size_t thread) {
-		std::vector<Tally> &tallies = threads[thread];
-		const clocks::Deadline deadline(time);
-		const clocks::Deadline end(time * patience);
-
-		while (!deadline.passed() ||
-		       !(sampled_enough(tallies) || end.passed()))
-			for (std::size_t i = 0; i < sources.size(); i++)
-				sample(sources[i], disturber, tallies[i]);
-	});
-	report(t, sources, threads);
-}
-
-void check_disturbed(ktap::Case &t, const std::vector<Source> &sources)
-{
-	constexpr unsigned int enough_steps = 20;
-
-	if (const std::string reason = steer::refusal(); !reason.empty())
-		return t.skip("%s", reason.c_str());
-
-	const steer::SavedClock saved;
-	const steer::Disturber disturber;
-
-	check_brackets(t, sources, disturbed_time, &disturber);
-	t.diag("%u steps, %u changes of the rate", disturber.steps(),
-	       disturber.slews());
-	t.check(!disturber.error(), "the clock was not steered: %s",
-		strerrorname_np(disturber.error()));
-	t.check(disturber.steps() >= enough_steps, "too few steps");
-}
-
 void add_group(ktap::Suite &suite, const std::string &group,
 	       const Filter &filter)
 {
 	suite.add(group + " between system calls", [=](ktap::Case &t) {
-		check_brackets(t, select(filter), quiet_time, nullptr);
+		check_brackets(t, select(filter), quiet_time);
 	});
 	suite.add(group + " between system calls, clock stepped and slewed",
-		  [=](ktap::Case &t) { check_disturbed(t, select(filter)); });
+		  [=](ktap::Case &t) {
+			  sampling::check_disturbed(t, select(filter));
+		  });
 }
 
 /*
@@ -337,8 +179,8 @@ Tally follow(const Source &source, Newest &newest)
 void check_order(ktap::Case &t)
 {
 	const std::vector<Source> sources = select(never_goes_back);
-	std::vector<std::vector<Tally> > threads(
-		thread_count(), std::vector<Tally>(sources.size()));
+	sampling::Tallies threads(sampling::thread_count(),
+				  std::vector<Tally>(sources.size()));
 	std::optional<steer::SavedClock> saved;
 	std::optional<steer::Disturber> disturber;
 
@@ -352,11 +194,11 @@ void check_order(ktap::Case &t)
 		Newest newest;
 
 		newest.start(nanoseconds(sources[i].vdso()));
-		on_all_cpus([&](std::size_t thread) {
+		sampling::on_all_cpus([&](std::size_t thread) {
 			threads[thread][i] = follow(sources[i], newest);
 		});
 	}
-	report(t, sources, threads);
+	sampling::report(t, sources, threads);
 }
 
 /* The page has not been updated for as long as the machine was idle */
@@ -364,12 +206,12 @@ void check_after_idle(ktap::Case &t)
 {
 	constexpr useconds_t idle = 2500000;
 	const std::vector<Source> sources = select([](auto &) { return true; });
-	std::vector<Tally> tallies(thread_count());
+	std::vector<Tally> tallies(sampling::thread_count());
 
-	on_all_cpus([&](std::size_t thread) {
+	sampling::on_all_cpus([&](std::size_t thread) {
 		usleep(idle);
 		for (const Source &source : sources)
-			sample(source, nullptr, tallies[thread]);
+			sampling::sample(source, nullptr, tallies[thread]);
 	});
 	for (const Tally &tally : tallies)
 		t.check(!tally.bad, "%s", tally.first.c_str());
@@ -445,7 +287,7 @@ void check_across(ktap::Case &t, std::int64_t date)
 	if (const int error = steer::set_realtime(start))
 		return t.skip("the kernel refuses this date: %s",
 			      strerrorname_np(error));
-	check_brackets(t, select(follows_steps), quiet_time, nullptr);
+	check_brackets(t, select(follows_steps), quiet_time);
 
 	const Stamp end = clocks::system_clock(CLOCK_REALTIME);
 
@@ -469,7 +311,7 @@ void check_before_1970(ktap::Case &t)
 		return t.skip("the kernel refuses it by clock_settime, "
 			      "settimeofday and adjtimex: %s",
 			      strerrorname_np(error));
-	check_brackets(t, select(follows_steps), quiet_time, nullptr);
+	check_brackets(t, select(follows_steps), quiet_time);
 }
 
 /* As early as the kernel lets it be: CLOCK_MONOTONIC's own zero */
@@ -483,7 +325,7 @@ void check_early_1970(ktap::Case &t)
 	const int error = steer::set_realtime(clocks::add(now, { 1, 0 }));
 
 	t.check(!error, "clock_settime: %s", strerrorname_np(error));
-	check_brackets(t, select(follows_steps), quiet_time, nullptr);
+	check_brackets(t, select(follows_steps), quiet_time);
 }
 
 /*

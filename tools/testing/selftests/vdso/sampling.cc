@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Taking very many brackets: see sampling.h.
+ */
+#include "sampling.h"
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+
+#include <pthread.h>
+#include <sched.h>
+
+namespace sampling
+{
+
+namespace
+{
+
+/*
+ * Fewer samples prove little, so a slow machine gets more time, up to a point
+ */
+constexpr unsigned int enough_samples = 100;
+constexpr int patience = 10;
+
+std::vector<int> usable_cpus()
+{
+	std::vector<int> cpus;
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	sched_getaffinity(0, sizeof(set), &set);
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(static_cast<std::size_t>(cpu), &set))
+			cpus.push_back(cpu);
+	return cpus;
+}
+
+void pin(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(static_cast<std::size_t>(cpu), &set);
+	pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
+}
+
+bool sampled_enough(const std::vector<Tally> &tallies)
+{
+	return std::ranges::all_of(tallies, [](const Tally &tally) {
+		return tally.good + tally.bad >= enough_samples;
+	});
+}
+
+} // namespace
+
+std::size_t thread_count()
+{
+	return std::max<std::size_t>(2, usable_cpus().size());
+}
+
+void on_all_cpus(const std::function<void(std::size_t thread)> &work)
+{
+	std::vector<int> cpus = usable_cpus();
+	std::vector<std::jthread> threads;
+
+	if (cpus.size() == 1)
+		cpus.push_back(cpus[0]);
+	for (std::size_t i = 0; i < cpus.size(); i++)
+		threads.emplace_back([&work, i, cpu = cpus[i]] {
+			pin(cpu);
+			work(i);
+		});
+}
+
+void Tally::complain(const std::string &what)
+{
+	if (!bad++)
+		first = what;
+}
+
+void Tally::add(const Tally &other)
+{
+	good += other.good;
+	dropped += other.dropped;
+	if (other.bad && !bad)
+		first = other.first;
+	bad += other.bad;
+}
+
+void sample(const clocks::Source &source, const steer::Disturber *disturber,
+	    Tally &tally)
+{
+	const bool steps = disturber && source.clock().steps;
+	const std::uint32_t sequence = steps ? disturber->sequence() : 0;
+	const clocks::Bracket bracket = clocks::bracket(source);
+
+	if (steps && disturber->moved(sequence, disturber->sequence())) {
+		tally.dropped++;
+		/* On a single CPU the step cannot end while this one spins */
+		sched_yield();
+		return;
+	}
+
+	const std::string complaint = clocks::complaint(source, bracket);
+
+	if (complaint.empty())
+		tally.good++;
+	else
+		tally.complain(complaint);
+}
+
+void report(ktap::Case &t, const std::vector<clocks::Source> &sources,
+	    const Tallies &threads)
+{
+	for (std::size_t i = 0; i < sources.size(); i++) {
+		Tally sum;
+
+		for (const std::vector<Tally> &thread : threads) {
+			t.check(thread[i].good >= enough_samples ||
+					thread[i].bad,
+				"%s: only %u samples on one CPU",
+				sources[i].name().c_str(), thread[i].good);
+			sum.add(thread[i]);
+		}
+		t.diag("%s: %u good, %u dropped, %u bad",
+		       sources[i].name().c_str(), sum.good, sum.dropped,
+		       sum.bad);
+		t.check(!sum.bad, "%s", sum.first.c_str());
+	}
+}
+
+void check_brackets(ktap::Case &t, const std::vector<clocks::Source> &sources,
+		    std::int64_t time, const steer::Disturber *disturber)
+{
+	Tallies threads(thread_count(), std::vector<Tally>(sources.size()));
+
+	if (sources.empty())
+		return t.lacking("the vDSO has no such function");
+	on_all_cpus([&](std::size_t thread) {
+		std::vector<Tally> &tallies = threads[thread];
+		const clocks::Deadline deadline(time);
+		const clocks::Deadline end(time * patience);
+
+		while (!deadline.passed() ||
+		       !(sampled_enough(tallies) || end.passed()))
+			for (std::size_t i = 0; i < sources.size(); i++)
+				sample(sources[i], disturber, tallies[i]);
+	});
+	report(t, sources, threads);
+}
+
+void check_disturbed(ktap::Case &t, const std::vector<clocks::Source> &sources)
+{
+	constexpr unsigned int enough_steps = 20;
+
+	if (const std::string reason = steer::refusal(); !reason.empty())
+		return t.skip("%s", reason.c_str());
+
+	const steer::SavedClock saved;
+	const steer::Disturber disturber;
+
+	check_brackets(t, sources, disturbed_time, &disturber);
+	t.diag("%u steps, %u changes of the rate", disturber.steps(),
+	       disturber.slews());
+	t.check(!disturber.error(), "the clock was not steered: %s",
+		strerrorname_np(disturber.error()));
+	t.check(disturber.steps() >= enough_steps, "too few steps");
+}
+
+} // namespace sampling
