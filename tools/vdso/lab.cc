@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * vdso-lab: vDSO images in a plain process.
+ *
+ * To know how fast a vDSO is one usually boots a kernel on a board and times a
+ * loop. To change it an instruction at a time one wants the exact path of one
+ * call, in a second, for an architecture that is not at hand. The lab maps the
+ * image beside data pages that it fills itself and calls it under qemu-user.
+ */
+#include "count.h"
+#include "image.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+
+namespace
+{
+
+using namespace vdso;
+
+struct count_options {
+	std::vector<std::string> images;
+	std::string trace, json;
+};
+
+void write_json(const std::string &path, const nlohmann::json &json)
+{
+	std::ofstream out(path + ".new");
+
+	out << json.dump(1, '\t') << "\n";
+	out.close();
+	if (!out)
+		throw user_error{ fmt::format("{}: cannot be written", path) };
+	std::filesystem::rename(path + ".new", path);
+}
+
+int run_count(const environment &env, const count_options &opt)
+{
+	std::vector<std::vector<std::optional<row_count>>> counts;
+	nlohmann::json json = nlohmann::json::array();
+
+	for (const auto &path : opt.images) {
+		image img(path);
+
+		counts.push_back(count(env, img));
+		json.push_back({ { "image", path }, { "rows", to_json(counts.back()) } });
+		if (opt.trace.empty())
+			continue;
+		unsigned found = 0;
+		for (const auto &c : counts.back())
+			if (c && c->row.find(opt.trace) != std::string::npos) {
+				print_trace(img, *c);
+				found++;
+			}
+		if (!found)
+			throw user_error{ fmt::format("{}: no row with \"{}\" in its name", path,
+						      opt.trace) };
+	}
+	if (opt.trace.empty())
+		print_table(opt.images, counts);
+	if (!opt.json.empty())
+		write_json(opt.json, json);
+	return 0;
+}
+
+std::string own_directory()
+{
+	return std::filesystem::read_symlink("/proc/self/exe").parent_path();
+}
+
+int lab_main(int argc, char **argv)
+{
+	CLI::App app("vDSO images in a plain process: exact counts, differences, torture");
+	environment env;
+	count_options count_opt;
+
+	env.guest_dir = own_directory();
+	app.add_option("--guest-dir", env.guest_dir, "where the guest programs are");
+	app.add_option("--cpu", env.cpu, "qemu's -cpu");
+	app.require_subcommand(1);
+
+	auto *count_cmd = app.add_subcommand("count", "exact instructions per call");
+	count_cmd->add_option("image", count_opt.images, "vdso*.so or vdso*.so.dbg")->required();
+	count_cmd->add_option("--trace", count_opt.trace,
+			      "list the path of the rows whose name contains this");
+	count_cmd->add_option("--json", count_opt.json, "write the counts to this file");
+
+	CLI11_PARSE(app, argc, argv);
+	return run_count(env, count_opt);
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+	try {
+		return lab_main(argc, argv);
+	} catch (const vdso::user_error &e) {
+		fmt::print(stderr, "vdso-lab: {}\n", e.what);
+	} catch (const std::exception &e) {
+		fmt::print(stderr, "vdso-lab: {}\n", e.what());
+	}
+	return 2;
+}
