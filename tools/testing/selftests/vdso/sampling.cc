@@ -91,11 +91,13 @@ void Tally::add(const Tally &other)
 void sample(const clocks::Source &source, const steer::Disturber *disturber,
 	    Tally &tally)
 {
-	const bool steps = disturber && source.clock().steps;
-	const std::uint32_t sequence = steps ? disturber->sequence() : 0;
+	const auto sequence = [&] {
+		return disturber ? disturber->sequence(source.clock()) : 0;
+	};
+	const std::uint32_t start = sequence();
 	const clocks::Bracket bracket = clocks::bracket(source);
 
-	if (steps && disturber->moved(sequence, disturber->sequence())) {
+	if (steer::Disturber::moved(start, sequence())) {
 		tally.dropped++;
 		/* On a single CPU the step cannot end while this one spins */
 		sched_yield();

@@ -194,6 +194,18 @@ Disturber::~Disturber()
 	munmap(shared_, sizeof(Shared));
 }
 
+/* At most one of the two is odd: the sum serves a clock that obeys both */
+std::uint32_t Disturber::sequence(const clocks::Clock &clock) const
+{
+	std::uint32_t sum = 0;
+
+	if (clock.steps)
+		sum += shared_->steps.load(std::memory_order_acquire);
+	if (clock.coarse)
+		sum += shared_->slews.load(std::memory_order_acquire);
+	return sum;
+}
+
 /*
  * Steps go both ways, but around a clock that runs on from where it began: the
  * kernel refuses a CLOCK_REALTIME that is less than CLOCK_MONOTONIC.
@@ -208,10 +220,11 @@ void Disturber::disturb(unsigned int round, const Stamp &origin)
 	const Stamp aside = { within(-300, 300),
 			      within(0, clocks::nsec_per_sec - 1) };
 	const unsigned int kind = round % kinds;
+	std::atomic<std::uint32_t> &sequence =
+		kind < first_slew ? shared_->steps : shared_->slews;
 	int error = 0;
 
-	if (kind < first_slew)
-		shared_->sequence.fetch_add(1);
+	sequence.fetch_add(1);
 	switch (kind) {
 	case 0:
 		error = set_realtime(clocks::add(origin, aside));
@@ -241,12 +254,7 @@ void Disturber::disturb(unsigned int round, const Stamp &origin)
 		error = slew_by_pll(static_cast<long>(within(-9999, 9999)));
 		break;
 	}
-	if (kind < first_slew) {
-		shared_->sequence.fetch_add(1);
-		shared_->steps++;
-	} else {
-		shared_->slews++;
-	}
+	sequence.fetch_add(1);
 	if (error)
 		shared_->error = error;
 }

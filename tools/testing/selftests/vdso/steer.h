@@ -9,7 +9,12 @@
  * So another process does it, and publishes a sequence number in shared
  * memory: odd while a step is being made. A reader whose bracket saw an odd or
  * a changed number has met a step and drops the sample; every other one counts
- * in full. Changes of the rate are no steps and need no such care.
+ * in full.
+ *
+ * A change of the rate is no step, with one exception. A coarse clock shows
+ * where the timekeeper last stood, and adjtimex() moves that point back by
+ * what the new rate makes of the cycles since then, in kernels before 6.15
+ * without hiding it. So changes of the rate have a number of their own.
  *
  * Whatever a test does to the clock is undone by SavedClock, from the time
  * that CLOCK_BOOTTIME says has passed.
@@ -67,26 +72,24 @@ class Disturber {
 	Disturber(const Disturber &) = delete;
 	Disturber &operator=(const Disturber &) = delete;
 
-	/* To read before and after a sample: see moved() */
-	std::uint32_t sequence() const
-	{
-		return shared_->sequence.load(std::memory_order_acquire);
-	}
+	/* To read before and after a sample of that clock: see moved() */
+	std::uint32_t sequence(const clocks::Clock &clock) const;
 
-	/* Whether a step may lie between two of them */
+	/* Whether the clock may have been moved between the two */
 	static bool moved(std::uint32_t before, std::uint32_t after)
 	{
 		return (before & 1) || before != after;
 	}
 
+	/* How many there have been */
 	unsigned int steps() const
 	{
-		return shared_->steps;
+		return shared_->steps / 2;
 	}
 
 	unsigned int slews() const
 	{
-		return shared_->slews;
+		return shared_->slews / 2;
 	}
 
 	/* The errno of the last thing that the kernel refused, or 0 */
@@ -97,8 +100,7 @@ class Disturber {
 
     private:
 	struct Shared {
-		std::atomic<std::uint32_t> sequence;
-		std::atomic<unsigned int> steps, slews;
+		std::atomic<std::uint32_t> steps, slews;
 		std::atomic<int> error;
 	};
 
