@@ -9,21 +9,19 @@
 namespace
 {
 
-using namespace std::literals;
-
-constexpr std::array words{
-	"Kernel panic" sv,
-	"Oops:" sv,
-	"BUG:" sv,
-	"WARNING:" sv,
-	"Call Trace" sv,
-	"kernel BUG at" sv,
-	"detected stall" sv,
-	"self-detected" sv,
-	"soft lockup" sv,
-	"blocked for more" sv,
-	"Unable to handle" sv,
-	"Bad page state" sv,
+constexpr std::array<std::string_view, 12> words{
+	"Kernel panic",
+	"Oops:",
+	"BUG:",
+	"WARNING:",
+	"Call Trace",
+	"kernel BUG at",
+	"detected stall",
+	"self-detected",
+	"soft lockup",
+	"blocked for more",
+	"Unable to handle",
+	"Bad page state",
 };
 
 /* Not within a longer word: "DEBUG:" is no "BUG:". */

@@ -82,6 +82,17 @@ void mount_all()
 	mount("tmpfs", "/tmp", "tmpfs", 0, "mode=1777");
 }
 
+/* Without a console driver the kernel starts init with no open file. */
+void ensure_standard_files()
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	close(fd);
+}
+
 Options parse_command_line(const std::string &text)
 {
 	constexpr std::string_view prefix = "cvdso.";
@@ -366,6 +377,7 @@ int main()
 		return 1;
 	}
 	mount_all();
+	ensure_standard_files();
 
 	Options options{ { "mode", "test" },
 			 { "variant", "" },

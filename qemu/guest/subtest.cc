@@ -24,18 +24,6 @@ std::string skip_directive(std::string_view text)
 
 } /* namespace */
 
-void Subtest::feed(std::string_view piece)
-{
-	for (char c : piece) {
-		if (c == '\n') {
-			line(partial_);
-			partial_.clear();
-		} else if (c != '\r') {
-			partial_ += c;
-		}
-	}
-}
-
 void Subtest::line(std::string_view text)
 {
 	if (!started_ && !text.empty()) {
@@ -75,8 +63,7 @@ std::string Subtest::verdict(const Outcome &outcome, int limit_seconds) const
 void Subtest::finish(unsigned number, const std::string &name,
 		     const Outcome &outcome, int limit_seconds)
 {
-	if (!partial_.empty())
-		line(partial_);
+	lines_.end();
 
 	std::string comment = verdict(outcome, limit_seconds);
 	bool ok = comment.empty() || comment.starts_with(" # SKIP");

@@ -11,10 +11,10 @@
  */
 #pragma once
 
-#include <functional>
 #include <string>
 #include <string_view>
 
+#include "../lines.h"
 #include "process.h"
 
 class Subtest {
@@ -24,7 +24,10 @@ class Subtest {
 	}
 
 	/* A piece of the program's output, in any size. */
-	void feed(std::string_view piece);
+	void feed(std::string_view piece)
+	{
+		lines_.feed(piece);
+	}
 	/* Writes the result line. */
 	void finish(unsigned number, const std::string &name,
 		    const Outcome &outcome, int limit_seconds);
@@ -34,7 +37,7 @@ class Subtest {
 	std::string verdict(const Outcome &outcome, int limit_seconds) const;
 
 	OutputSink write_;
-	std::string partial_;
+	LineSplitter lines_{ [this](std::string_view text) { line(text); } };
 	std::string skip_reason_;
 	std::string last_line_;
 	bool started_ = false;

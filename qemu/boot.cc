@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The boot runner: boots a machine, judges what it says, keeps the evidence.
+ *
+ * "boot test" runs the modes that it is told, each in a boot of its own: the
+ * functional tests want CPUs that really run side by side, the timing wants
+ * -icount, which makes the same build print the same nanoseconds on every
+ * host, and QEMU cannot do both at once. Log, KTAP and JSON of all boots end
+ * up under their names only when complete.
+ *
+ * "boot run" runs one command of the person's and exits with its status.
+ */
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <deque>
+#include <fstream>
+#include <optional>
+#include <system_error>
+
+#include "ktap.h"
+#include "lines.h"
+#include "machine.h"
+#include "result.h"
+#include "trouble.h"
+#include "vm.h"
+
+namespace
+{
+
+namespace fs = std::filesystem;
+
+constexpr int status_failed = 1;
+constexpr int status_usage = 2;
+constexpr int status_interrupted = 130;
+constexpr size_t tail_lines = 40;
+/* More lines of trouble than this are in the log. */
+constexpr size_t trouble_shown = 5;
+
+struct Arguments {
+	fs::path machine;
+	fs::path kernel;
+	fs::path initrd;
+	std::string variant = "base";
+	fs::path results;
+	std::vector<std::string> modes;
+	bool interactive = false;
+	int limit = 3600;
+	int silence = 0; /* 0: as the machine says */
+};
+
+class Interrupted : public std::exception {};
+
+/* The last lines of both consoles, for when something goes wrong. */
+class Tail {
+    public:
+	void add(std::string_view line)
+	{
+		lines_.emplace_back(line);
+		if (lines_.size() > tail_lines)
+			lines_.pop_front();
+	}
+	void print() const
+	{
+		for (const auto &line : lines_)
+			fmt::print(stderr, "    | {}\n", line);
+	}
+
+    private:
+	std::deque<std::string> lines_;
+};
+
+/* A file that gets its name when it is complete. */
+class ResultFile {
+    public:
+	explicit ResultFile(const fs::path &path)
+		: path_(path), temporary_(path.string() + ".new"),
+		  stream_(temporary_)
+	{
+		if (!stream_)
+			throw UserError(fmt::format("cannot write {}",
+						    temporary_.string()));
+	}
+	void line(std::string_view text)
+	{
+		stream_ << text << '\n' << std::flush;
+	}
+	void keep()
+	{
+		stream_.close();
+		fs::rename(temporary_, path_);
+	}
+	const fs::path &path() const
+	{
+		return path_;
+	}
+
+    private:
+	fs::path path_;
+	fs::path temporary_;
+	std::ofstream stream_;
+};
+
+VmConfig vm_config(const Arguments &arguments, const Machine &machine,
+		   const std::string &mode)
+{
+	VmConfig config{ .machine = machine,
+			 .kernel = arguments.kernel,
+			 .initrd = arguments.initrd,
+			 .append = fmt::format("cvdso.variant={} cvdso.mode={}",
+					       arguments.variant, mode) };
+
+	config.timing = mode == "bench";
+	config.silence = std::chrono::seconds(
+		arguments.silence ? arguments.silence :
+				    machine.number("TIMEOUT"));
+	config.limit = std::chrono::seconds(arguments.limit);
+	return config;
+}
+
+/* In words, or empty if the guest switched itself off as it should. */
+std::string describe_end(const VmResult &vm, const VmConfig &config)
+{
+	switch (vm.end) {
+	case VmEnd::silent:
+		return fmt::format("guest silent for {} s",
+				   config.silence.count());
+	case VmEnd::over_limit:
+		return fmt::format("guest still running after {} s",
+				   config.limit.count());
+	case VmEnd::lingering:
+		return "guest did not switch itself off";
+	case VmEnd::interrupted:
+		throw Interrupted();
+	case VmEnd::exited:
+		break;
+	}
+	if (vm.status)
+		return fmt::format("{} ended with status {}",
+				   config.machine.get("QEMU"), vm.status);
+	return "";
+}
+
+/* One boot of "boot test", judged line by line. */
+class TestBoot {
+    public:
+	TestBoot(const VmConfig &config, std::string mode, ResultFile &log,
+		 ResultFile &tap)
+		: config_(config), mode_(std::move(mode)), log_(log), tap_(tap)
+	{
+	}
+
+	/* Adds to the result; returns this boot's own problems. */
+	std::vector<std::string> run(MachineResult &result)
+	{
+		log_.line(fmt::format("# boot: {}", mode_));
+		VmResult vm = run_vm(
+			config_,
+			{ [this](auto piece) { log_lines_.feed(piece); },
+			  [this](auto piece) { tap_lines_.feed(piece); },
+			  [this] { return fatal_ || ktap_.complete(); } });
+		log_lines_.end();
+		tap_lines_.end();
+		judge(vm);
+		result.add(mode_, ktap_.root());
+		result.seconds += vm.seconds;
+		if (result.kernel.empty())
+			result.kernel = kernel_;
+		return problems_;
+	}
+
+	const Tail &tail() const
+	{
+		return tail_;
+	}
+
+    private:
+	void log_line(std::string_view line)
+	{
+		constexpr std::string_view banner = "Linux version ";
+
+		log_.line(line);
+		tail_.add(line);
+		fatal_ = fatal_ || is_fatal(line);
+		if (is_trouble(line) && trouble_count_++ < trouble_shown)
+			problems_.push_back(
+				fmt::format("kernel log: {}", line));
+		size_t at = line.find(banner);
+		if (at != std::string_view::npos && kernel_.empty())
+			kernel_ = line.substr(at + banner.size());
+	}
+
+	void tap_line(std::string_view line)
+	{
+		tap_.line(fmt::format("  {}", line));
+		tail_.add(line);
+		ktap_.line(line);
+	}
+
+	void judge(const VmResult &vm)
+	{
+		std::string end = describe_end(vm, config_);
+
+		if (trouble_count_ > trouble_shown)
+			problems_.push_back(
+				fmt::format("kernel log: {} more such lines",
+					    trouble_count_ - trouble_shown));
+		if (!end.empty())
+			problems_.push_back(end);
+		ktap_.finish();
+		if (ktap_.complete() && ktap_.root().subtests.empty())
+			problems_.push_back(fmt::format(
+				"no test in the list is for mode {}", mode_));
+		for (const auto &error : ktap_.errors())
+			problems_.push_back("verdict: " + error);
+	}
+
+	const VmConfig &config_;
+	std::string mode_;
+	ResultFile &log_;
+	ResultFile &tap_;
+	KtapParser ktap_;
+	Tail tail_;
+	std::vector<std::string> problems_;
+	std::string kernel_;
+	size_t trouble_count_ = 0;
+	bool fatal_ = false;
+	LineSplitter log_lines_{ [this](auto line) { log_line(line); } };
+	LineSplitter tap_lines_{ [this](auto line) { tap_line(line); } };
+};
+
+void show_problems(const std::string &who,
+		   const std::vector<std::string> &problems, const Tail &tail,
+		   const fs::path &log)
+{
+	for (const auto &problem : problems)
+		fmt::print(stderr, "qemu-test: {}: {}\n", who, problem);
+	fmt::print(stderr, "qemu-test: {}: the last lines, all are in {}:\n",
+		   who, log.string());
+	tail.print();
+}
+
+void show_summary(const MachineResult &result, const std::string &who,
+		  const fs::path &tap)
+{
+	Counts counts = result.counts();
+
+	for (const auto &test : result.tests)
+		if (test.status == Status::fail)
+			fmt::print(stderr, "qemu-test: {}: failed: {}{}{}\n",
+				   who, test.name,
+				   test.reason.empty() ? "" : ": ",
+				   test.reason);
+	fmt::print(
+		"{:<14} {:<8} {:>4} passed {:>3} failed {:>3} skipped {:7.1f} s{}\n",
+		result.machine, result.variant, counts.passed, counts.failed,
+		counts.skipped, result.seconds,
+		result.good() ? "" : "  see " + tap.string());
+	fflush(stdout);
+}
+
+/* An outcome of its own in the KTAP: the boot as such. */
+void close_boot(ResultFile &tap, size_t number, const std::string &mode,
+		const std::vector<std::string> &problems, bool failed)
+{
+	std::string reason;
+
+	if (!problems.empty())
+		reason = " # " + problems.front();
+	tap.line(fmt::format("{} {} {}{}",
+			     problems.empty() && !failed ? "ok" : "not ok",
+			     number, mode, reason));
+}
+
+int test_machine(const Arguments &arguments)
+{
+	Machine machine(arguments.machine);
+	std::string stem =
+		fmt::format("{}-{}", machine.name(), arguments.variant);
+	std::string who =
+		fmt::format("{} {}", machine.name(), arguments.variant);
+
+	fs::create_directories(arguments.results);
+	ResultFile log(arguments.results / (stem + ".log"));
+	ResultFile tap(arguments.results / (stem + ".tap"));
+	fs::path json = arguments.results / (stem + ".json");
+	MachineResult result;
+	result.machine = machine.name();
+	result.variant = arguments.variant;
+
+	tap.line("KTAP version 1");
+	tap.line(fmt::format("1..{}", arguments.modes.size()));
+	for (size_t i = 0; i < arguments.modes.size(); i++) {
+		const std::string &mode = arguments.modes[i];
+		VmConfig config = vm_config(arguments, machine, mode);
+		TestBoot boot(config, mode, log, tap);
+		size_t failed = result.counts().failed;
+		auto problems = boot.run(result);
+
+		close_boot(tap, i + 1, mode, problems,
+			   result.counts().failed > failed);
+		if (!problems.empty())
+			show_problems(who, problems, boot.tail(), log.path());
+		result.problems.insert(result.problems.end(), problems.begin(),
+				       problems.end());
+	}
+	log.keep();
+	tap.keep();
+	save_result(result, json.string() + ".new");
+	fs::rename(json.string() + ".new", json);
+	show_summary(result, who, tap.path());
+	return result.good() ? 0 : status_failed;
+}
+
+/* init's last word about a command, in the kernel log. */
+std::optional<int> exit_status_line(std::string_view line)
+{
+	constexpr std::string_view words = "cvdso: exit status ";
+	size_t at = line.find(words);
+
+	if (at == std::string_view::npos)
+		return std::nullopt;
+	return std::atoi(std::string(line.substr(at + words.size())).c_str());
+}
+
+int run_command(const Arguments &arguments)
+{
+	Machine machine(arguments.machine);
+	VmConfig config = vm_config(arguments, machine,
+				    arguments.interactive ? "shell" : "cmd");
+	Tail tail;
+	std::optional<int> status;
+	bool fatal = false;
+	LineSplitter log([&](std::string_view line) {
+		tail.add(line);
+		if (auto found = exit_status_line(line))
+			status = found;
+		fatal = fatal || is_fatal(line);
+	});
+	auto pass_on = [](std::string_view piece) {
+		fwrite(piece.data(), 1, piece.size(), stdout);
+		fflush(stdout);
+	};
+
+	config.interactive = arguments.interactive;
+	VmResult vm =
+		run_vm(config, { [&](auto piece) { log.feed(piece); }, pass_on,
+				 [&] { return fatal || status; } });
+	log.end();
+	std::string end = describe_end(vm, config);
+	if (status && end.empty())
+		return *status;
+	fmt::print(
+		stderr, "qemu-run: {}: {}, the last lines:\n", machine.name(),
+		end.empty() ? "the guest ended before the command did" : end);
+	tail.print();
+	return status_failed;
+}
+
+void require_file(const fs::path &file)
+{
+	if (!fs::is_regular_file(file))
+		throw UserError(fmt::format("no file {}", file.string()));
+}
+
+void common_options(CLI::App &command, Arguments &arguments)
+{
+	command.add_option("--machine", arguments.machine, "a machine file")
+		->required();
+	command.add_option("--kernel", arguments.kernel, "what to boot")
+		->required();
+	command.add_option("--initrd", arguments.initrd, "the initramfs")
+		->required();
+	command.add_option("--variant", arguments.variant, "base or patched");
+	command.add_option("--limit", arguments.limit,
+			   "seconds that a boot may take");
+	command.add_option("--silence", arguments.silence,
+			   "seconds of silence that mean a hang");
+}
+
+} /* namespace */
+
+int main(int argc, char **argv)
+{
+	Arguments arguments;
+	CLI::App app("boots a machine in QEMU and judges what it says");
+	auto *test = app.add_subcommand("test", "run the guest's tests");
+	auto *run = app.add_subcommand("run", "run one command in the guest");
+
+	app.require_subcommand(1);
+	common_options(*test, arguments);
+	test->add_option("--results", arguments.results, "where results go")
+		->required();
+	test->add_option("--mode", arguments.modes, "one boot for each")
+		->required();
+	common_options(*run, arguments);
+	run->add_flag("--interactive", arguments.interactive,
+		      "connect the terminal");
+	CLI11_PARSE(app, argc, argv);
+
+	try {
+		require_file(arguments.kernel);
+		require_file(arguments.initrd);
+		return *test ? test_machine(arguments) : run_command(arguments);
+	} catch (const UserError &error) {
+		fmt::print(stderr, "boot: {}\n", error.what());
+		return status_usage;
+	} catch (const Interrupted &) {
+		return status_interrupted;
+	} catch (const std::system_error &error) {
+		fmt::print(stderr, "boot: {}\n", error.what());
+		return status_failed;
+	}
+}

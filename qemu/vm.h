@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * One run of QEMU: start it, pass on what its two consoles print, and end it
+ * when it is silent, late, or no longer wanted. It never outlives the runner.
+ */
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "machine.h"
+
+struct VmConfig {
+	const Machine &machine;
+	std::filesystem::path kernel;
+	std::filesystem::path initrd;
+	std::string append; /* beyond the consoles */
+	/* Deterministic instead of concurrent: -icount and one CPU. */
+	bool timing = false;
+	/* The person's terminal is the guest's verdict console. */
+	bool interactive = false;
+	std::chrono::seconds silence{};
+	std::chrono::seconds limit{};
+};
+
+enum class VmEnd {
+	exited, /* by itself */
+	silent,
+	over_limit,
+	lingering, /* settled long ago, but still there */
+	interrupted,
+};
+
+struct VmResult {
+	VmEnd end = VmEnd::exited;
+	int status = 0; /* QEMU's own, as a shell reports it */
+	double seconds = 0;
+};
+
+struct VmSinks {
+	std::function<void(std::string_view)> log;
+	std::function<void(std::string_view)> verdict;
+	/* All is known; the guest has only a moment left to end by itself. */
+	std::function<bool()> settled;
+};
+
+VmResult run_vm(const VmConfig &config, const VmSinks &sinks);
