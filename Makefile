@@ -51,7 +51,7 @@ endif
 machines := $(or $(MACHINE),$(arch_machines))
 variants := base patched
 
-export KERNEL ARCH O V KERNEL_TREE KERNEL_TARBALL DEBIAN_MIRROR LLVM
+export KERNEL ARCH O V KERNEL_TREE KERNEL_TARBALL DEBIAN_MIRROR LLVM FROM REROLL
 
 PHONY := help
 help:
@@ -103,6 +103,13 @@ source: deps-source
 
 apply: source
 	$(Q)scripts/apply.sh
+
+PHONY += refresh series
+refresh: source
+	$(Q)scripts/refresh.sh
+
+series: source
+	$(Q)scripts/series.sh
 
 PHONY += clean
 clean:

@@ -40,15 +40,8 @@ apply_in_scratch()
 	apply_mails "$scratch" "$mails"
 }
 
-# write_record HASH TIP
-write_record()
-{
-	printf 'mails=%s\ntip=%s\n' "$1" "$2" >"$record.tmp"
-	mv "$record.tmp" "$record"
-}
-
-# Move the work tree to commit $1, made from the mails whose hash is $2. A person's
-# work in it stops that.
+# Move the work tree to commit $1, made from all of the mails ($2 = mails) or as many as
+# applied ($2 = failed). A person's work in it stops that.
 move_tree()
 {
 	git -C "$scratch" push -q "$BASE_TREE" "+$1:refs/cvdso/$branch" >>"$LOG" 2>&1 ||
@@ -65,14 +58,14 @@ move_tree()
 		fi
 		step "work tree $(rel "$TREE")" git -C "$BASE_TREE" worktree add -b "$branch" "$TREE.tmp" "$1" ||
 			die "cannot make $(rel "$TREE") ($(free_mb "$O") MB free); see $(rel "$LOG")"
-		write_record "$2" "$1"
+		write_record "$2=$hash" "$1"
 		git -C "$BASE_TREE" worktree move "$TREE.tmp" "$TREE"
 		return
 	fi
 	_head=$(git -C "$TREE" rev-parse HEAD)
-	if git -C "$TREE" merge-base --is-ancestor "$1" "$_head" && [ "$2" != failed ]; then
+	if git -C "$TREE" merge-base --is-ancestor "$1" "$_head" && [ "$2" = mails ]; then
 		# Already there, a person's commits on top of it or not.
-		write_record "$2" "$1"
+		write_record "$2=$hash" "$1"
 		return
 	fi
 	[ "$(git -C "$TREE" symbolic-ref -q HEAD)" = "refs/heads/$branch" ] ||
@@ -87,7 +80,7 @@ move_tree()
 	# Short, and half of it would look like a person's edit.
 	trap '' INT TERM HUP
 	git -C "$TREE" reset -q --keep "$1" >>"$LOG" 2>&1 || die "cannot move $(rel "$TREE") to the new series; see $(rel "$LOG")"
-	write_record "$2" "$1"
+	write_record "$2=$hash" "$1"
 }
 
 rc=0
@@ -103,4 +96,4 @@ if [ $rc -ne 0 ]; then
 	die "$(rel "$TREE") holds the $done_n before it; to go on: cd $(rel "$TREE") && git am -3 $SERIES/$mail" \
 		"repair, 'git am --continue', the rest of the mails likewise, then 'make refresh' writes them anew"
 fi
-move_tree "$tip" "$hash"
+move_tree "$tip" mails

@@ -60,3 +60,63 @@ apply_mails()
 			"$SERIES/$_m" || return 1
 	done
 }
+
+# write_record KEY=HASH TIP: what the work tree was made from (mails=), or which mails did
+# not all apply (failed=), and the commit that gave.
+write_record()
+{
+	printf '%s\ntip=%s\n' "$1" "$2" >"$TREE.applied.tmp"
+	mv "$TREE.applied.tmp" "$TREE.applied"
+}
+
+# added_files REPO COMMIT: the files that the series up to COMMIT adds to the kernel.
+added_files()
+{
+	git -C "$1" diff --no-renames --diff-filter=A --name-only "$(base_commit)" "$2"
+}
+
+# The files in this repository that stand at a kernel path: those of every top directory
+# that is not the project's own.
+kernel_path_files()
+{
+	for _d in "$TOP"/*/; do
+		_d=$(basename "$_d")
+		case $_d in
+		build | patches | qemu | scripts | tools) continue ;;
+		esac
+		[ "$TOP/$_d" != "$O" ] || continue
+		(cd "$TOP" && find "$_d" -type f ! -name '*~' ! -name '*.o')
+	done
+}
+
+# same_file FILE REPO COMMIT:PATH: the same bytes?
+same_file()
+{
+	[ -f "$1" ] && git -C "$2" cat-file blob "$3" 2>/dev/null | cmp -s - "$1"
+}
+
+# write_mails DIR RANGE OUT: the commits as mails that do not depend on who writes them, when,
+# or with which git: no commit id, a fixed length of blob ids, a neutral author (see
+# series.sh), no version of git.
+write_mails()
+{
+	rm -rf "$3"
+	git -C "$1" -c diff.renames=true -c core.abbrev=12 format-patch -q --zero-commit --no-signature --no-numbered \
+		--abbrev=12 --no-encode-email-headers -M -o "$3" "$2"
+	for _f in "$3"/*.patch; do
+		[ -f "$_f" ] || continue
+		awk '
+			# Header: one From, which may be folded.
+			!body && /^From: / { print "From: cvdso <cvdso@localhost>"; fold = 1; next }
+			!body && fold && /^[ \t]/ { next }
+			!body { fold = 0; print; if ($0 == "") body = 1; next }
+			# Log: sign-offs are added when the mail is rendered; no blank lines at the end.
+			!diff && /^Signed-off-by: / { next }
+			!diff && $0 == "" { blank++; next }
+			!diff && $0 == "---" { diff = 1; print; next }
+			!diff { while (blank) { print ""; blank-- } }
+			{ print }
+		' "$_f" >"$_f.tmp"
+		mv "$_f.tmp" "$_f"
+	done
+}

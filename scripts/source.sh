@@ -163,6 +163,8 @@ commit_base()
 	cd "$1" || return 1
 	export GIT_AUTHOR_DATE='2000-01-01T00:00:00 +0000' GIT_COMMITTER_DATE='2000-01-01T00:00:00 +0000'
 	git init -q -b master .
+	# Debian's packaging tells git to ignore the whole kernel; a new file in it must show.
+	sed -i '/^# Debian packaging: ignore everything/,$d' .gitignore
 	# Straight into one pack: 70 thousand loose objects are slow to write and to read.
 	git -c core.bigFileThreshold=1 -c core.compression=1 -c core.autocrlf=false add -A -f .
 	git commit -q -m "Linux $KERNEL, as unpacked"
