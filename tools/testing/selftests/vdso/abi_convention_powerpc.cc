@@ -42,8 +42,7 @@
 
 #include <sys/auxv.h>
 
-#include "calls_powerpc.h"
-#include "tracee_powerpc.h"
+#include "sandbox_powerpc.h"
 
 namespace
 {
@@ -54,64 +53,14 @@ using vdso::Image;
 constexpr bool wide = sizeof(long) == 8;
 constexpr unsigned long cr0_so = 0x10000000;
 constexpr unsigned long cr2_to_cr4 = 0x00fff000;
-constexpr unsigned long xer_so_ov_ca = 0xe0000000;
-constexpr std::uint8_t stack_pattern = 0xa5;
 
 constexpr std::uint32_t instruction_sc = 0x44000002;
 constexpr std::uint32_t instruction_scv = 0x44000001;
 constexpr std::uint32_t instruction_sync = 0x7c0004ac;
 constexpr std::uint32_t instruction_isync = 0x4c00012c;
 
-/* What a test has in common with its tracee */
-struct Fixture {
-	explicit Fixture(const Image &i)
-		: image(i), stack(4), memory(1),
-		  buffers(*new (reinterpret_cast<void *>(memory.start()))
-				  Buffers)
-	{
-		calls = all_calls(image, buffers);
-		/* No instruction can be there: the fault ends the call */
-		back = memory.end() + 64;
-		memset(stack.bytes().data(), stack_pattern,
-		       stack.bytes().size());
-	}
-
-	Image image;
-	GuardedPages stack, memory;
-	Buffers &buffers;
-	std::vector<Call> calls;
-	std::uintptr_t back;
-};
-
 /* Two rounds with every bit once set and once clear */
 constexpr unsigned int rounds = 2;
-
-unsigned long pattern(unsigned int n, unsigned int round)
-{
-	const unsigned long value = (~0UL / 255 * 0x5a) ^ (~0UL / 65535 * n);
-
-	return round ? ~value : value;
-}
-
-pt_regs entry(const Tracee &tracee, const Fixture &f, const Call &call,
-	      std::uintptr_t stack, unsigned int round)
-{
-	pt_regs regs = tracee.registers();
-
-	for (unsigned int i = 0; i < 32; i++)
-		regs.gpr[i] = pattern(i, round);
-	regs.gpr[1] = stack;
-	regs.gpr[3] = call.args[0];
-	regs.gpr[4] = call.args[1];
-	regs.ccr = round ? 0 : 0xffffffff;
-	regs.xer = round ? 0 : xer_so_ov_ca;
-	regs.ctr = pattern(32, round);
-	regs.link = f.back;
-	regs.nip = reinterpret_cast<std::uintptr_t>(call.function);
-	/* The process has stopped in a system call; it is not to restart it */
-	regs.trap = 0;
-	return regs;
-}
 
 /* Distinct values in every register that holds numbers; no control bits */
 FpState fp_pattern(FpState state)
@@ -130,32 +79,14 @@ FpState fp_pattern(FpState state)
 	return state;
 }
 
-std::string place(const Fixture &f, std::uintptr_t address)
-{
-	char text[64];
-
-	if (f.image.contains(address))
-		snprintf(text, sizeof(text), "[vdso]+%#" PRIxPTR,
-			 address - f.image.base());
-	else if (address >= f.stack.end() && address < f.stack.end() + 4096)
-		snprintf(text, sizeof(text), "end of stack+%#" PRIxPTR,
-			 address - f.stack.end());
-	else if (address < f.stack.start() && address >= f.stack.start() - 4096)
-		snprintf(text, sizeof(text), "start of stack-%#" PRIxPTR,
-			 f.stack.start() - address);
-	else
-		snprintf(text, sizeof(text), "%#" PRIxPTR, address);
-	return text;
-}
-
 /* The call is over when it faults at the return address */
-bool check_back(Case &t, const Fixture &f, const pt_regs &regs,
+bool check_back(Case &t, const Sandbox &f, const pt_regs &regs,
 		const Stop &stop)
 {
 	if (stop.why == Stop::Why::signalled && regs.nip == f.back)
 		return true;
 	t.fail("%s at %s (%s)", stop.describe().c_str(),
-	       place(f, regs.nip).c_str(), place(f, stop.address).c_str());
+	       f.place(regs.nip).c_str(), f.place(stop.address).c_str());
 	return false;
 }
 
@@ -196,13 +127,13 @@ void check_preserved(Case &t, const pt_regs &before, const pt_regs &after)
 		"CR2-CR4: CR is %#lx, was %#lx", after.ccr, before.ccr);
 }
 
-void check_registers(Case &t, const Fixture &f, const Call &call)
+void check_registers(Case &t, const Sandbox &f, const Call &call)
 {
 	Tracee tracee;
 
 	for (unsigned int round = 0; round < rounds; round++) {
 		const std::uintptr_t stack = f.stack.start() + 4096;
-		const pt_regs before = entry(tracee, f, call, stack, round);
+		const pt_regs before = f.entry(tracee, call, stack, round);
 		const FpState fp = fp_pattern(tracee.fp_state());
 
 		tracee.set_registers(before);
@@ -225,14 +156,14 @@ void check_registers(Case &t, const Fixture &f, const Call &call)
 
 enum class Where { middle, start, end };
 
-void check_stack(Case &t, const Fixture &f, const Call &call, Where where)
+void check_stack(Case &t, const Sandbox &f, const Call &call, Where where)
 {
 	Tracee tracee;
 	const std::uintptr_t stack =
 		where == Where::start ? f.stack.start() :
 		where == Where::end   ? f.stack.end() :
 					f.stack.start() + 8192;
-	const pt_regs before = entry(tracee, f, call, stack, 1);
+	const pt_regs before = f.entry(tracee, call, stack, 1);
 
 	tracee.set_registers(before);
 	const Stop stop = tracee.resume();
@@ -248,69 +179,27 @@ void check_stack(Case &t, const Fixture &f, const Call &call, Where where)
 		const auto at = reinterpret_cast<std::uintptr_t>(&byte);
 
 		/* With room below, a frame there is the callee's own affair */
-		if (at >= stack && byte != stack_pattern)
+		if (at >= stack && byte != Sandbox::stack_pattern)
 			return t.fail("the word at %" PRIuPTR
 				      "(r1) has changed",
 				      (at - stack) & ~(sizeof(long) - 1));
 	}
 }
 
-struct Step {
-	pt_regs regs; /* before the instruction is executed */
-	std::uint32_t instruction;
-};
-
-/*
- * One call, instruction by instruction. An update of the clock in the middle
- * makes the call start over, and stepping is slow; the limit is far beyond.
- */
-std::vector<Step> trace(Case &t, const Fixture &f, const Call &call)
+void check_r30(Case &t, const Sandbox &f, const Call &call)
 {
-	constexpr std::size_t limit = 50000;
-	Tracee tracee;
-	std::vector<Step> steps;
-
-	tracee.set_registers(entry(tracee, f, call, f.stack.start() + 4096, 0));
-	while (steps.size() < limit) {
-		const pt_regs regs = tracee.registers();
-		std::uint32_t instruction = 0;
-
-		if (f.image.contains(regs.nip))
-			memcpy(&instruction,
-			       reinterpret_cast<const void *>(regs.nip),
-			       sizeof(instruction));
-		steps.push_back({ regs, instruction });
-		if (regs.nip == f.back)
-			return steps;
-		if (!t.check(f.image.contains(regs.nip),
-			     "goes to %#lx, outside the image", regs.nip))
-			return {};
-
-		const Stop stop = tracee.step();
-
-		if (!t.check(stop.why == Stop::Why::trapped, "%s at %s",
-			     stop.describe().c_str(),
-			     place(f, regs.nip).c_str()))
-			return {};
-	}
-	t.fail("no end after %zu instructions", limit);
-	return {};
-}
-
-void check_r30(Case &t, const Fixture &f, const Call &call)
-{
-	for (const Step &step : trace(t, f, call))
-		if (!t.check(step.regs.gpr[30] == pattern(30, 0),
+	for (const Step &step : f.trace(t, call))
+		if (!t.check(step.regs.gpr[30] == Sandbox::pattern(30, 0),
 			     "r30 is %#lx at %s", step.regs.gpr[30],
-			     place(f, step.regs.nip).c_str()))
+			     f.place(step.regs.nip).c_str()))
 			return;
 }
 
-void check_no_system_call(Case &t, const Fixture &f, const Call &call)
+void check_no_system_call(Case &t, const Sandbox &f, const Call &call)
 {
 	bool found = false;
 
-	for (const Step &step : trace(t, f, call))
+	for (const Step &step : f.trace(t, call))
 		found |= step.instruction == instruction_sc ||
 			 step.instruction == instruction_scv;
 	if (!found)
@@ -395,9 +284,9 @@ std::size_t find_from(const std::vector<Step> &steps, std::size_t from,
  * invalidate every block, sync (the assembly leaves this one out), isync.
  * With an instruction cache that snoops, sync and isync are enough.
  */
-void check_cache_sequence(Case &t, const Fixture &f, const Call &call)
+void check_cache_sequence(Case &t, const Sandbox &f, const Call &call)
 {
-	const auto steps = trace(t, f, call);
+	const auto steps = f.trace(t, call);
 	const bool snoops = getauxval(AT_HWCAP) & PPC_FEATURE_ICACHE_SNOOP;
 
 	if (t.failed())
@@ -421,7 +310,7 @@ void check_cache_sequence(Case &t, const Fixture &f, const Call &call)
 		"no isync at the end");
 }
 
-void add_call(ktap::Suite &suite, const std::shared_ptr<Fixture> &f,
+void add_call(ktap::Suite &suite, const std::shared_ptr<Sandbox> &f,
 	      const Call &call)
 {
 	suite.add("registers: " + call.name,
@@ -447,7 +336,7 @@ namespace abi
 
 void add_convention(ktap::Suite &suite, const Image &image)
 {
-	const auto f = std::make_shared<Fixture>(image);
+	const auto f = std::make_shared<Sandbox>(image);
 
 	for (const Call &call : f->calls) {
 		add_call(suite, f, call);

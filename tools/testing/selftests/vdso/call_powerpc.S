@@ -9,8 +9,6 @@
  * It has a frame of its own, because a vDSO function may store its return
  * address in its caller's.
  */
-#ifdef __powerpc__
-
 #include "asm_powerpc.h"
 
 FUNCTION(vdso_call_powerpc)
@@ -40,7 +38,5 @@ FUNCTION(vdso_call_powerpc)
 	blr
 	.cfi_endproc
 END(vdso_call_powerpc)
-
-#endif /* __powerpc__ */
 
 	.section .note.GNU-stack, "", %progbits

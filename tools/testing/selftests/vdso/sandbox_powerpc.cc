@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The memory and the registers of a tracee's vDSO calls: see
+ * sandbox_powerpc.h.
+ */
+#include "sandbox_powerpc.h"
+
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+namespace
+{
+
+constexpr unsigned long xer_so_ov_ca = 0xe0000000;
+
+} // namespace
+
+Sandbox::Sandbox(const vdso::Image &i)
+	: image(i), stack(4), memory(1),
+	  buffers(*new (reinterpret_cast<void *>(memory.start())) Buffers),
+	  calls(all_calls(image, buffers)), back(memory.end() + 64)
+{
+	memset(stack.bytes().data(), stack_pattern, stack.bytes().size());
+}
+
+unsigned long Sandbox::pattern(unsigned int n, unsigned int round)
+{
+	const unsigned long value = (~0UL / 255 * 0x5a) ^ (~0UL / 65535 * n);
+
+	return round ? ~value : value;
+}
+
+pt_regs Sandbox::entry(const Tracee &tracee, const Call &call,
+		       std::uintptr_t stack_pointer, unsigned int round) const
+{
+	pt_regs regs = tracee.registers();
+
+	for (unsigned int i = 0; i < 32; i++)
+		regs.gpr[i] = pattern(i, round);
+	regs.gpr[1] = stack_pointer;
+	regs.gpr[3] = call.args[0];
+	regs.gpr[4] = call.args[1];
+	regs.ccr = round ? 0 : 0xffffffff;
+	regs.xer = round ? 0 : xer_so_ov_ca;
+	regs.ctr = pattern(32, round);
+	regs.link = back;
+	regs.nip = reinterpret_cast<std::uintptr_t>(call.function);
+	/* The process has stopped in a system call; it is not to restart it */
+	regs.trap = 0;
+	return regs;
+}
+
+/*
+ * An update of the clock makes a call start over, and stepping is slow, so it
+ * may take several turns; the limit is far beyond.
+ */
+std::vector<Step> Sandbox::trace(ktap::Case &t, const Call &call) const
+{
+	constexpr std::size_t limit = 50000;
+	Tracee tracee;
+	std::vector<Step> steps;
+
+	tracee.set_registers(entry(
+		tracee, call, stack.start() + stack.bytes().size() / 2, 0));
+	while (steps.size() < limit) {
+		const pt_regs regs = tracee.registers();
+		std::uint32_t instruction = 0;
+
+		if (image.contains(regs.nip))
+			memcpy(&instruction,
+			       reinterpret_cast<const void *>(regs.nip),
+			       sizeof(instruction));
+		steps.push_back({ regs, instruction });
+		if (regs.nip == back)
+			return steps;
+		if (!t.check(image.contains(regs.nip),
+			     "goes to %#lx, outside the image", regs.nip))
+			return {};
+
+		const Stop stop = tracee.step();
+
+		if (!t.check(stop.why == Stop::Why::trapped, "%s at %s",
+			     stop.describe().c_str(), place(regs.nip).c_str()))
+			return {};
+	}
+	t.fail("no end after %zu instructions", limit);
+	return {};
+}
+
+std::string Sandbox::place(std::uintptr_t address) const
+{
+	constexpr std::uintptr_t near = 4096;
+	char text[64];
+
+	if (image.contains(address))
+		snprintf(text, sizeof(text), "[vdso]+%#" PRIxPTR,
+			 address - image.base());
+	else if (address >= stack.end() && address < stack.end() + near)
+		snprintf(text, sizeof(text), "end of stack+%#" PRIxPTR,
+			 address - stack.end());
+	else if (address < stack.start() && address >= stack.start() - near)
+		snprintf(text, sizeof(text), "start of stack-%#" PRIxPTR,
+			 stack.start() - address);
+	else
+		snprintf(text, sizeof(text), "%#" PRIxPTR, address);
+	return text;
+}
