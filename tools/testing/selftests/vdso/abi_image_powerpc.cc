@@ -7,12 +7,19 @@
  */
 #include "abi.h"
 
-#include <algorithm>
+#include <cerrno>
+#include <csignal>
 #include <cstring>
+#include <fstream>
 #include <set>
 #include <string>
 
+#include <elf.h>
+#include <sys/personality.h>
+#include <sys/ptrace.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace
 {
@@ -39,17 +46,15 @@ bool has_getcpu()
 std::set<std::string> common_symbols()
 {
 	std::set<std::string> names = {
-		"__kernel_clock_getres",
-		"__kernel_clock_gettime",
-		"__kernel_get_syscall_map",
-		"__kernel_get_tbfreq",
-		"__kernel_gettimeofday",
-		"__kernel_sync_dicache",
-		"__kernel_time",
+		"__kernel_clock_getres",    "__kernel_clock_gettime",
+		"__kernel_get_syscall_map", "__kernel_get_tbfreq",
+		"__kernel_gettimeofday",    "__kernel_sync_dicache",
+		"__kernel_sync_dicache_p5", "__kernel_time",
 	};
 
 	if (wide)
-		names.insert("__kernel_sigtramp_rt64");
+		names.insert({ "__kernel_start_sigtramp_rt64",
+			       "__kernel_sigtramp_rt64" });
 	else
 		names.insert(
 			{ "__kernel_sigtramp32", "__kernel_sigtramp_rt32" });
@@ -58,17 +63,10 @@ std::set<std::string> common_symbols()
 	return names;
 }
 
-/* What the assembly exported for the kernel alone to find at boot */
 std::set<std::string> base_symbols()
 {
-	std::set<std::string> names = {
-		"__kernel_datapage_offset",
-		"__kernel_sync_dicache_p5",
-	};
-
-	if (wide)
-		names.insert("__kernel_start_sigtramp_rt64");
-	return names;
+	/* For the kernel alone, which wrote the offset there at boot */
+	return { "__kernel_datapage_offset" };
 }
 
 std::set<std::string> patched_symbols()
@@ -169,6 +167,58 @@ void check_vvar_mapping(Case &t, const Image &image)
 		maps[0].perms.c_str());
 }
 
+/* Where the kernel puts the vDSO of a program that it has just started */
+std::uintptr_t base_after_exec(Case &t)
+{
+	std::uintptr_t base = 0;
+	const pid_t pid = fork();
+
+	if (pid == 0) {
+		ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
+		execl("/proc/self/exe", "vdso_abi", nullptr);
+		_exit(1);
+	}
+	if (pid < 0 || waitpid(pid, nullptr, 0) < 0) {
+		t.fail("fork: %s", strerror(errno));
+		return 0;
+	}
+
+	std::ifstream auxv("/proc/" + std::to_string(pid) + "/auxv",
+			   std::ios::binary);
+	ElfW(auxv_t) entry;
+
+	while (auxv.read(reinterpret_cast<char *>(&entry), sizeof(entry)))
+		if (entry.a_type == AT_SYSINFO_EHDR)
+			base = entry.a_un.a_val;
+	kill(pid, SIGKILL);
+	waitpid(pid, nullptr, 0);
+	t.check(base != 0, "no AT_SYSINFO_EHDR in a new program");
+	return base;
+}
+
+bool randomises()
+{
+	std::ifstream sysctl("/proc/sys/kernel/randomize_va_space");
+	int value = 0;
+
+	sysctl >> value;
+	return value > 0 && !(personality(0xffffffff) & ADDR_NO_RANDOMIZE);
+}
+
+void check_randomised(Case &t)
+{
+	constexpr int runs = 8;
+	std::set<std::uintptr_t> bases;
+
+	if (!randomises())
+		return t.skip("address space randomisation is off");
+	for (int i = 0; i < runs; i++)
+		bases.insert(base_after_exec(t));
+	if (bases.size() == 1)
+		t.lacking("at %#lx in each of %d programs",
+			  static_cast<long>(*bases.begin()), runs);
+}
+
 } // namespace
 
 namespace abi
@@ -189,6 +239,7 @@ void add_image(ktap::Suite &suite, const Image &image)
 	});
 	suite.add("[vdso] mapping",
 		  [=](Case &t) { check_vdso_mapping(t, image); });
+	suite.add("randomised address", check_randomised);
 	suite.add("[vvar] mapping",
 		  [=](Case &t) { check_vvar_mapping(t, image); });
 }
