@@ -105,6 +105,9 @@ image::image(const std::string &file)
 					      path) };
 
 	Elf_Scn *scn = nullptr;
+	size_t strings = 0;
+	elf_getshdrstrndx(elf.get(), &strings);
+	load_address = load.p_vaddr;
 	while ((scn = elf_nextscn(elf.get(), scn))) {
 		GElf_Shdr shdr;
 
@@ -114,9 +117,13 @@ image::image(const std::string &file)
 			read_symbols(elf.get(), scn, shdr, load.p_vaddr, exported);
 		if (shdr.sh_type == SHT_SYMTAB)
 			read_symbols(elf.get(), scn, shdr, load.p_vaddr, symbols);
-		if ((shdr.sh_flags & SHF_EXECINSTR) && shdr.sh_size) {
-			uint64_t start = shdr.sh_addr - load.p_vaddr;
-
+		if (!(shdr.sh_flags & SHF_ALLOC) || !shdr.sh_size)
+			continue;
+		uint64_t start = shdr.sh_addr - load.p_vaddr;
+		bool executable = shdr.sh_flags & SHF_EXECINSTR;
+		const char *name = elf_strptr(elf.get(), strings, shdr.sh_name);
+		sections[name ? name : ""] = { start, shdr.sh_size, executable };
+		if (executable) {
 			text_start = text_end ? std::min(text_start, start) : start;
 			text_end = std::max(text_end, start + shdr.sh_size);
 		}

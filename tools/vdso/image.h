@@ -31,6 +31,11 @@ struct symbol {
 	bool is_function;
 };
 
+struct section {
+	uint64_t start, size; /* in the image */
+	bool executable;
+};
+
 class image {
     public:
 	explicit image(const std::string &path);
@@ -57,7 +62,9 @@ class image {
 	std::vector<unsigned char> bytes;
 	std::map<std::string, symbol> exported; /* .dynsym */
 	std::map<std::string, symbol> symbols; /* .symtab, when there is one */
-	uint64_t text_start = 0, text_end = 0; /* executable sections */
+	std::map<std::string, section> sections; /* those that are loaded */
+	uint64_t text_start = 0, text_end = 0; /* of the executable sections */
+	uint64_t load_address; /* the linker's, usually 0 */
 };
 
 } // namespace vdso

@@ -60,7 +60,10 @@ inline void catch_faults(void (*handler)(int, siginfo_t *, void *))
 	kernel_sigaction action = { handler, SA_SIGINFO, 0, 0 };
 
 	syscall(sys_rt_sigaction, SIGSEGV, reinterpret_cast<word>(&action), 0, 8);
+	syscall(sys_rt_sigaction, SIGILL, reinterpret_cast<word>(&action), 0, 8);
 }
+
+constexpr int illegal_instruction = SIGILL;
 
 inline word fault_address(const siginfo_t *info)
 {
@@ -99,6 +102,22 @@ class frame {
 		else
 			return false;
 		regs[insn >> 21 & 31] = value | odd;
+		regs[nip] += 4;
+		return true;
+	}
+
+	/*
+	 * gcc uses maddld in 32-bit code for Power9, and no CPU that qemu-user
+	 * has for 32-bit programs knows it.
+	 */
+	bool emulate_instruction()
+	{
+		word insn = *reinterpret_cast<unsigned int *>(regs[nip]);
+
+		if (insn >> 26 != 4 || (insn & 0x3f) != 51)
+			return false;
+		regs[insn >> 21 & 31] = regs[insn >> 16 & 31] * regs[insn >> 11 & 31] +
+					regs[insn >> 6 & 31];
 		regs[nip] += 4;
 		return true;
 	}

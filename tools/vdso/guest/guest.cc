@@ -79,11 +79,17 @@ void protect(unsigned long long page, int prot)
 }
 
 /* Runs on the fault of an armed page; @pc and @gpr are the interrupted ones. */
-void on_fault(int, arch::siginfo *info, void *context)
+void on_fault(int signal, arch::siginfo *info, void *context)
 {
 	arch::frame frame(context);
 	word addr = arch::fault_address(info);
 	bool seq_load;
+
+	if (signal == arch::illegal_instruction) {
+		if (!frame.emulate_instruction())
+			die("guest: the vDSO has an instruction that this CPU lacks, try --cpu\n");
+		return;
+	}
 
 	if (!current || current->event == job::none || event_seen)
 		die("guest: the vDSO touched an address that is not its own\n");
