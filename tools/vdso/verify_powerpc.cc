@@ -336,7 +336,8 @@ void walker::condition(state &s, const ppc_insn &i)
 		return;
 	}
 	s.cr_kept[field] = false;
-	s.compared[field] = {};
+	if (i.op != ppc_op::cr_logic || i.bit % 4 == 2) /* what compared equal still does */
+		s.compared[field] = {};
 	if (i.op == ppc_op::compare_imm)
 		s.compared[field] = { i.ra, i.imm };
 	if (field)
