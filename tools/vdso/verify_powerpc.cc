@@ -55,7 +55,7 @@ enum class so_bit : uint8_t { undefined, clear, set, syscall };
 constexpr int lr = 32;
 constexpr int ctr = 33;
 constexpr int dwarf_lr = 65;
-constexpr unsigned most_states = 48; /* at one instruction, before they are merged */
+constexpr unsigned most_states = 200; /* at one instruction, before they are merged */
 constexpr int64_t red_zone = 288;
 
 struct activation {
@@ -523,7 +523,9 @@ void walker::go(uint64_t pc, state s)
 			auto it = other.frame.find(slot.first);
 			return it == other.frame.end() || it->second != slot.second;
 		});
-		s.compared = {};
+		for (size_t f = 0; f < s.compared.size(); f++)
+			if (s.compared[f] != other.compared[f])
+				s.compared[f] = {};
 		for (size_t n : here)
 			if (nodes[n].s == s)
 				return;
