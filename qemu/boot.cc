@@ -241,22 +241,11 @@ void show_problems(const std::string &who,
 	tail.print();
 }
 
-void show_summary(const MachineResult &result, const std::string &who,
-		  const fs::path &tap)
+void show_step(const MachineResult &result, const std::string &who,
+	       const fs::path &tap)
 {
-	Counts counts = result.counts();
-
-	for (const auto &test : result.tests)
-		if (test.status == Status::fail)
-			fmt::print(stderr, "qemu-test: {}: failed: {}{}{}\n",
-				   who, test.name,
-				   test.reason.empty() ? "" : ": ",
-				   test.reason);
-	fmt::print(
-		"{:<14} {:<8} {:>4} passed {:>3} failed {:>3} skipped {:7.1f} s{}\n",
-		result.machine, result.variant, counts.passed, counts.failed,
-		counts.skipped, result.seconds,
-		result.good() ? "" : "  see " + tap.string());
+	fmt::print("  {:<7} {} ({:.0f} s){}\n", "BOOT", who, result.seconds,
+		   result.good() ? "" : ", see " + tap.string());
 	fflush(stdout);
 }
 
@@ -309,7 +298,7 @@ int test_machine(const Arguments &arguments)
 	tap.keep();
 	save_result(result, json.string() + ".new");
 	fs::rename(json.string() + ".new", json);
-	show_summary(result, who, tap.path());
+	show_step(result, who, tap.path());
 	return result.good() ? 0 : status_failed;
 }
 

@@ -160,9 +160,21 @@ class Verdict {
 	UniqueFd fd_;
 };
 
+/* Where the libraries of a person's dynamic programs are, if any. */
+std::string library_path()
+{
+	std::string path;
+	std::error_code error;
+
+	for (const auto &entry : fs::directory_iterator("/lib", error))
+		path += entry.path().string() + ":";
+	return path + user_files;
+}
+
 std::vector<std::string> environment(const Options &options)
 {
-	return { std::string("PATH=") + user_files + ":/bin", "HOME=/tmp",
+	return { "LD_LIBRARY_PATH=" + library_path(),
+		 std::string("PATH=") + user_files + ":/bin", "HOME=/tmp",
 		 "TERM=vt102", "CVDSO_VARIANT=" + options.at("variant") };
 }
 

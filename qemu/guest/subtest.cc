@@ -36,7 +36,7 @@ void Subtest::line(std::string_view text)
 		skip_reason_ = reason;
 	if (text.starts_with("skip: "))
 		harness_skip_ = true;
-	if (!text.empty())
+	else if (!text.empty())
 		last_line_ = text;
 
 	write_(ktap_ ? "  " : "# ");

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# From kernels and programs to the table: host tools, guest programs, initramfs,
+# boots. Included by the top Makefile, which says what O, Q, KERNEL, machines and
+# $(call machine,NAME,KEY) are; kernels are made by its target "kernel".
+
+results := $(O)/results
+cross = $(call machine,$(1),CROSS_COMPILE)
+# Cross compilers are named after the triple.
+qemu_triples := $(sort $(foreach m,$(machines),$(call machine,$(m),TRIPLES)))
+image = $(O)/kernel/$(1)-$(2)/$(call machine,$(1),IMAGE)
+
+qemu_say = printf '  %-7s %s\n'
+
+#
+# Host tools. The sources are few and small; a change to a header builds them all.
+#
+HOSTCC ?= gcc
+HOSTCXX ?= g++
+qemu_cxxflags := -std=c++20 -O2 -Wall -Wextra -Wconversion -Werror
+qemu_headers := $(wildcard qemu/*.h qemu/guest/*.h)
+qemu_objects = $(patsubst %,$(O)/host/qemu/%.o,$(1))
+
+$(O)/host/boot: $(call qemu_objects,boot ktap machine result trouble vm)
+$(O)/host/report: $(call qemu_objects,report ktap machine result)
+$(O)/host/initramfs: $(call qemu_objects,initramfs elf_file machine words guest/testlist)
+$(O)/host/qemu-tests: $(call qemu_objects,tests/ktap_test tests/guest_test tests/host_test \
+	ktap machine result trouble words elf_file guest/testlist guest/subtest guest/process)
+$(O)/host/initramfs $(O)/host/qemu-tests: qemu_libs += -lelf
+$(O)/host/qemu-tests: qemu_libs += -lgtest_main -lgtest
+
+$(O)/host/boot $(O)/host/report $(O)/host/initramfs $(O)/host/qemu-tests:
+	@$(qemu_say) HOSTLD $(notdir $@)
+	$(Q)$(HOSTCXX) -o $@ $^ $(qemu_libs) -lfmt
+
+$(O)/host/qemu/%.o: qemu/%.cc $(qemu_headers)
+	@mkdir -p $(@D)
+	@$(qemu_say) HOSTCXX qemu/$*
+	$(Q)$(HOSTCXX) $(qemu_cxxflags) -c -o $@ $<
+
+$(O)/host/gen_init_cpio: $(O)/linux-$(KERNEL)/usr/gen_init_cpio.c
+	@mkdir -p $(@D)
+	$(Q)$(HOSTCC) -O2 -o $@ $<
+
+#
+# Guest programs, static, one directory for each triple.
+#
+$(O)/init/%/init: $(wildcard qemu/guest/*.cc) $(qemu_headers)
+	@mkdir -p $(@D)
+	@$(qemu_say) CXX "init for $*"
+	$(Q)$*-g++ $(qemu_cxxflags) -static -s -o $@.new $(filter %.cc,$^)
+	$(Q)mv $@.new $@
+
+qemu_test_dirs := $(foreach t,$(qemu_triples),qemu-tests-$(t))
+PHONY += $(qemu_test_dirs)
+$(qemu_test_dirs): qemu-tests-%:
+	$(Q)$(MAKE) -C tools/testing/selftests/vdso CROSS_COMPILE=$*- OUTPUT=$(O)/tests/$*
+
+# The base tree does not change, so its tests are built once.
+$(O)/kselftest/%/built: qemu/kselftest.sh | $(O)/linux-$(KERNEL)
+	@$(qemu_say) KSELFT "the kernel's tests for $*"
+	$(Q)qemu/kselftest.sh $(O)/linux-$(KERNEL) $*- $(@D)
+
+#
+# Initramfs: the same for base and patched. The archive is made each time, which takes
+# a second, and replaced when it differs; so no list of what it depends on can be wrong.
+#
+qemu_initramfs := $(foreach m,$(machines),$(O)/initramfs/$(m).cpio.gz)
+qemu_lists = qemu/tests/common.list $(wildcard qemu/tests/$(call machine,$(1),ARCH).list)
+# $(1): file of the list, $(2): archive
+machine_init = $(O)/init/$(firstword $(call machine,$(1),TRIPLES))/init
+make_archive = $(O)/host/gen_init_cpio -t 0 $(1) | gzip -n >$(2).new && \
+	{ cmp -s $(2).new $(2) && rm $(2).new || mv $(2).new $(2); }
+
+define machine_initramfs
+$(O)/initramfs/$(1).cpio.gz: $(O)/host/initramfs $(O)/host/gen_init_cpio \
+		$(call machine_init,$(1)) $(foreach t,$(call machine,$(1),TRIPLES),\
+		qemu-tests-$(t) $(O)/kselftest/$(t)/built) FORCE
+	@mkdir -p $$(@D)
+	$(Q)$(O)/host/initramfs tests --machine qemu/machines/$(1) \
+		--output $(O)/initramfs/$(1).list --init $(call machine_init,$(1)) \
+		$(addprefix --list ,$(call qemu_lists,$(1))) \
+		--tests $(O)/tests --kselftest $(O)/kselftest
+	$(Q)$(call make_archive,$(O)/initramfs/$(1).list,$$@)
+endef
+$(foreach m,$(machines),$(eval $(call machine_initramfs,$(m))))
+
+#
+# Boots. A second make looks at the kernels that the first one has left, and boots
+# those machines whose result is older than what it was made from.
+#
+PHONY += qemu-test qemu-boot
+qemu-test: deps-test kernel
+	$(Q)$(MAKE) -f $(firstword $(MAKEFILE_LIST)) qemu-boot
+	$(Q)$(O)/host/report --machines qemu/machines --seeds qemu/seed --results $(results) \
+		$(machines)
+
+qemu_unpatched := $(foreach m,$(machines),$(if $(wildcard $(call image,$(m),patched)),,$(m)))
+qemu_booted := $(foreach m,$(machines),$(results)/$(m)-base.json) \
+	$(foreach m,$(filter-out $(qemu_unpatched),$(machines)),$(results)/$(m)-patched.json)
+
+qemu-boot: $(qemu_booted) $(O)/host/report
+	$(if $(qemu_unpatched),@echo "qemu-test: only base is booted: no patched kernel for $(qemu_unpatched)")
+
+# A failed boot must not end the run, and must be tried again next time: its result
+# is kept for the report, but is older than everything.
+define machine_boot
+$(results)/$(1)-$(2).json: $(call image,$(1),$(2)) $(O)/initramfs/$(1).cpio.gz \
+		qemu/machines/$(1) $(O)/host/boot
+	$(Q)$(O)/host/boot test --machine qemu/machines/$(1) --variant $(2) \
+		--kernel $(call image,$(1),$(2)) --initrd $(O)/initramfs/$(1).cpio.gz \
+		--results $(results) --mode test --mode bench || \
+		{ [ $$$$? = 1 ] && touch -d @0 $$@; }
+endef
+$(foreach m,$(machines),$(foreach v,base patched,$(eval $(call machine_boot,$(m),$(v)))))
+
+#
+# A person's own files in the guest: an archive of nothing but those and init.
+#
+run_variant := $(if $(filter 1,$(BASE)),base,patched)
+PHONY += qemu-run qemu-run-boot
+qemu-run: deps-test
+	$(if $(filter 1,$(words $(MACHINE))),,@echo "qemu-run: say on which machine: \
+		MACHINE=<one of $(all_machines)>" >&2; exit 2)
+	$(Q)$(MAKE) -f $(firstword $(MAKEFILE_LIST)) kernel >&2
+	$(Q)$(MAKE) -f $(firstword $(MAKEFILE_LIST)) qemu-run-boot
+
+run_list := $(O)/initramfs/run-$(MACHINE).list
+run_archive := $(run_list:.list=.cpio.gz)
+export CMD
+qemu-run-boot: $(O)/host/initramfs $(O)/host/boot $(O)/host/gen_init_cpio \
+		$(if $(filter 1,$(words $(MACHINE))),$(call machine_init,$(MACHINE)))
+	@mkdir -p $(dir $(run_list))
+	$(Q)$(O)/host/initramfs user --machine qemu/machines/$(MACHINE) --output $(run_list) \
+		--init $(call machine_init,$(MACHINE)) --command "$$CMD" $(FILES)
+	$(Q)$(call make_archive,$(run_list),$(run_archive))
+	$(Q)$(O)/host/boot run --machine qemu/machines/$(MACHINE) --variant $(run_variant) \
+		--kernel $(call image,$(MACHINE),$(run_variant)) --initrd $(run_archive) \
+		$(if $(CMD),,--interactive)
