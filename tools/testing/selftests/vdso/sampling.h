@@ -32,7 +32,6 @@ struct Tally {
 	std::string first;
 
 	void complain(const std::string &what);
-	void add(const Tally &other);
 };
 
 /* Tallies by thread and by source */
@@ -47,7 +46,7 @@ void on_all_cpus(const std::function<void(std::size_t thread)> &work);
 void sample(const clocks::Source &source, const steer::Disturber *disturber,
 	    Tally &tally);
 
-/* Says the sums and the first complaint of each source */
+/* Says the sum, and each source's first complaint on each CPU */
 void report(ktap::Case &t, const std::vector<clocks::Source> &sources,
 	    const Tallies &threads);
 

@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -56,7 +57,11 @@ int set_tick(long usec)
 	return adjust(request);
 }
 
-/* As adjtime() does: a fixed slow rate until the offset is gone */
+/*
+ * As adjtime() does: a rate that lets the offset vanish within a second, from
+ * the next second on. The kernel begins it at a time of its own choice, so it
+ * must be too small to be seen as a step; the same is true of the next one.
+ */
 int slew_once(long usec)
 {
 	timex request{};
@@ -201,7 +206,7 @@ std::uint32_t Disturber::sequence(const clocks::Clock &clock) const
 
 	if (clock.steps)
 		sum += shared_->steps.load(std::memory_order_acquire);
-	if (clock.coarse)
+	if (clock.id != CLOCK_MONOTONIC_RAW)
 		sum += shared_->slews.load(std::memory_order_acquire);
 	return sum;
 }
@@ -248,10 +253,10 @@ void Disturber::disturb(unsigned int round, const Stamp &origin)
 		error = set_tick(static_cast<long>(within(9100, 10900)));
 		break;
 	case 6:
-		error = slew_once(static_cast<long>(within(-9999, 9999)));
+		error = slew_once(static_cast<long>(within(-9, 9)));
 		break;
 	default:
-		error = slew_by_pll(static_cast<long>(within(-9999, 9999)));
+		error = slew_by_pll(static_cast<long>(within(-99, 99)));
 		break;
 	}
 	sequence.fetch_add(1);
@@ -266,6 +271,8 @@ void Disturber::run()
 	constexpr useconds_t pause = 700;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	/* Not to be kept waiting in the middle of a step by the readers */
+	setpriority(PRIO_PROCESS, 0, -20);
 
 	const Stamp realtime =
 		std::max(early, clocks::system_clock(CLOCK_REALTIME));

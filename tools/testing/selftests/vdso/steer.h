@@ -11,10 +11,12 @@
  * a changed number has met a step and drops the sample; every other one counts
  * in full.
  *
- * A change of the rate is no step, with one exception. A coarse clock shows
- * where the timekeeper last stood, and adjtimex() moves that point back by
- * what the new rate makes of the cycles since then, in kernels before 6.15
- * without hiding it. So changes of the rate have a number of their own.
+ * A change of the rate is meant to be no step, but is one when it is large: the
+ * kernel reads the counter, works out from where to go on at the new rate, and
+ * until it has published that, readers run on at the old one. The test's rates
+ * differ by up to a fifth, so they have a sequence number as well. It also
+ * covers that in kernels before 6.15 a coarse clock goes back a little then.
+ * CLOCK_MONOTONIC_RAW knows no rate and is held to every sample.
  *
  * Whatever a test does to the clock is undone by SavedClock, from the time
  * that CLOCK_BOOTTIME says has passed.

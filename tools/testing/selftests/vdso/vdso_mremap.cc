@@ -135,7 +135,7 @@ void check_getres(ktap::Case &t, const vdso::Image &image)
 
 void check_calls(ktap::Case &t, const vdso::Image &image)
 {
-	constexpr int times = 1000;
+	constexpr int times = 200;
 	const std::vector<clocks::Source> sources = clocks::sources(image);
 
 	t.check(!sources.empty(), "no function found at the new place");
