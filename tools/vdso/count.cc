@@ -131,7 +131,7 @@ call make_call(const subject &sub, const row &r, const timekeeper &tk, uint64_t 
 	c.counter = tk.cycle_last + delta_of(r.how, hz);
 	c.patches = in_timens ? sub.pages(tk, { { -1000, 0 }, { -1000, 0 } }) : sub.pages(tk);
 	c.seq = sub.seq_address(r.raw, in_timens);
-	c.data_page = sub.data_address();
+	c.data_page = sub.view_address();
 	if (r.how == special::odd_once)
 		c.event = job::seq_odd_once;
 	if (r.how == special::moved_once)

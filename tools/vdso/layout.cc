@@ -62,6 +62,42 @@ uint64_t decode_res(const outcome &out, const image &img)
 	return img.order == std::endian::big ? out.out[0] & 0xffffffff : out.out[0] >> 32;
 }
 
+/* Which of the two pages clock_gettime() reads. */
+bool reads_last_page(const environment &env, const image &img, layout lay)
+{
+	session s(env, img.arch, img.order);
+	timekeeper first = timekeeper::sample(100000000), last = first;
+	call c = { 0, { realtime_coarse, scratch_addr } };
+
+	first.xtime_sec = 0x01010101;
+	last.xtime_sec = 0x02020202;
+	lay.view_is_last = false;
+	subject sub(s, img, lay);
+	c.function = sub.address("__kernel_clock_gettime");
+	c.patches = { sub.pages(first)[0], sub.pages(last)[1] };
+	return static_cast<uint8_t>(s.run({ c }, false, 5)[0].out[0]) == 2;
+}
+
+/*
+ * A kernel without time namespaces may have the room for the second page as
+ * well, but its vDSO takes a namespace's page for an update that never ends.
+ */
+bool knows_timens(const environment &env, const image &img, const layout &lay)
+{
+	session s(env, img.arch, img.order);
+	subject sub(s, img, lay);
+	timekeeper tk = timekeeper::sample(100000000);
+	call c = { sub.address("__kernel_clock_gettime"), { realtime_coarse, scratch_addr } };
+
+	c.patches = sub.pages(tk, timens_offsets{});
+	try {
+		s.run({ c }, false, 1);
+	} catch (const user_error &) {
+		return false;
+	}
+	return true;
+}
+
 } // namespace
 
 layout probe_layout(const environment &env, const image &img)
@@ -85,9 +121,9 @@ layout probe_layout(const environment &env, const image &img)
 
 	if (old) {
 		if (found == offsetof(asm32_data<big>, hrtimer_res))
-			return { layout::asm32, 0, 4096, false, 0 };
+			return { layout::asm32, 0, 4096, false, false, 0, false };
 		if (found == offsetof(asm64_data<big>, hrtimer_res))
-			return { layout::asm64, 0, 4096, false, 0 };
+			return { layout::asm64, 0, 4096, false, false, 0, false };
 		throw user_error{ fmt::format("{}: unknown data page, resolution at {:#x}",
 					      img.path, found) };
 	}
@@ -95,7 +131,14 @@ layout probe_layout(const environment &env, const image &img)
 	uint64_t distance = most_before - start / 4096 * 4096;
 	/* one page or two: page sizes are even powers of two */
 	bool two = std::bit_width(distance) % 2 == 0;
-	return { layout::generic, distance, two ? distance / 2 : distance, two, start % 4096 };
+	layout lay = { layout::generic, distance, two ? distance / 2 : distance,
+		       two,		false,	  start % 4096,
+		       false };
+	if (two) {
+		lay.view_is_last = reads_last_page(env, img, lay);
+		lay.timens = knows_timens(env, img, lay);
+	}
+	return lay;
 }
 
 subject::subject(session &in, const image &image, const layout &where)
@@ -106,8 +149,11 @@ subject::subject(session &in, const image &image, const layout &where)
 
 	base = in.add_image(with_datapage_offset(img), lay.bytes_before, {},
 			    std::vector<unsigned char>(old ? lay.page_size : 0));
-	data_page = old ? base + (img.bytes.size() + 4095) / 4096 * 4096 : base - lay.bytes_before;
-	timens_page = lay.timens ? data_page + lay.page_size : 0;
+	uint64_t first = old ? base + (img.bytes.size() + 4095) / 4096 * 4096 :
+			       base - lay.bytes_before;
+	uint64_t last = lay.two_pages ? first + lay.page_size : first;
+	view_page = lay.view_is_last ? last : first;
+	host_page = lay.view_is_last ? first : last;
 }
 
 uint64_t subject::address(const std::string &function) const
@@ -121,14 +167,14 @@ uint64_t subject::seq_address(bool raw, bool in_timens) const
 {
 	switch (lay.kind) {
 	case layout::asm32:
-		return data_page + offsetof(asm32_data<big>, tb_update_count);
+		return view_page + offsetof(asm32_data<big>, tb_update_count);
 	case layout::asm64:
-		return data_page + offsetof(asm64_data<big>, tb_update_count) +
+		return view_page + offsetof(asm64_data<big>, tb_update_count) +
 		       (img.order == std::endian::big ? 4 : 0);
 	case layout::generic:
 		break;
 	}
-	return (in_timens ? timens_page : data_page) + lay.data_offset +
+	return (in_timens ? host_page : view_page) + lay.data_offset +
 	       (raw ? sizeof(generic_data<big>) : 0);
 }
 
@@ -137,25 +183,27 @@ std::vector<patch> subject::pages_of(const timekeeper &tk, const timens_offsets 
 {
 	if (lay.kind == layout::generic) {
 		generic_data<I> real[2] = {}, ns[2] = {};
-		uint64_t at = data_page + lay.data_offset;
+		patch host = { host_page + lay.data_offset, {} };
+		patch view = { view_page + lay.data_offset, {} };
 
 		fill(real, tk);
-		if (!offsets)
-			return { { at, bytes_of(real) } };
-		fill(ns, *offsets);
-		return { { at, bytes_of(ns) },
-			 { timens_page + lay.data_offset, bytes_of(real) } };
+		host.bytes = view.bytes = bytes_of(real);
+		if (offsets) {
+			fill(ns, *offsets);
+			view.bytes = bytes_of(ns);
+		}
+		return { view, host };
 	}
 	if constexpr (std::is_same_v<I, big>)
 		if (lay.kind == layout::asm32) {
 			asm32_data<I> data = {};
 
 			fill(data, tk);
-			return { { data_page, bytes_of(data) } };
+			return { { view_page, bytes_of(data) } };
 		}
 	asm64_data<I> data = {};
 	fill(data, tk);
-	return { { data_page, bytes_of(data) } };
+	return { { view_page, bytes_of(data) } };
 }
 
 std::vector<patch> subject::pages(const timekeeper &tk) const

@@ -16,8 +16,14 @@ struct layout {
 	enum shape { asm32, asm64, generic } kind;
 	uint64_t bytes_before; /* data pages before the image */
 	uint64_t page_size; /* the kernel's, as far as the distance shows it */
-	bool timens; /* there is a second page */
+	bool two_pages;
+	bool timens; /* the code looks for the page of a time namespace */
 	uint64_t data_offset; /* of the data in its page */
+	/*
+	 * The view is the page that a time namespace has a page of offsets in
+	 * place of; the host's data are in the other one then.
+	 */
+	bool view_is_last;
 };
 
 layout probe_layout(const environment &env, const image &img);
@@ -31,9 +37,9 @@ class subject {
 	std::vector<patch> pages(const timekeeper &tk) const;
 	std::vector<patch> pages(const timekeeper &tk, const timens_offsets &offsets) const;
 	uint64_t seq_address(bool raw, bool in_timens) const;
-	uint64_t data_address() const
+	uint64_t view_address() const
 	{
-		return data_page;
+		return view_page;
 	}
 	uint64_t base_address() const
 	{
@@ -47,7 +53,7 @@ class subject {
 	template <class I> std::vector<patch> pages_of(const timekeeper &tk,
 						       const timens_offsets *offsets) const;
 
-	uint64_t base, data_page, timens_page;
+	uint64_t base, view_page, host_page;
 };
 
 } // namespace vdso

@@ -283,8 +283,7 @@ bool writes_rt(uint32_t xo)
 bool writes_ra(uint32_t xo)
 {
 	return one_of(xo, { 24, 26,  27,  28,  58,  60,  122, 124, 284, 316, 378, 412, 444, 476,
-			    506, 536, 538, 539, 570, 792, 794, 824, 826, 827, 890, 891, 922, 954,
-			    986 });
+			    506, 536, 538, 539, 570, 792, 794, 824, 826, 827, 890, 891, 922, 954 });
 }
 
 ppc_insn decode_31_arithmetic(const fields &f)
@@ -303,6 +302,13 @@ ppc_insn decode_31_arithmetic(const fields &f)
 	}
 	if ((f.xo() == 444 && f.rt() == f.rb()) || (f.xo() == 316 && f.rt() == f.rb())) {
 		i = of(f.xo() == 444 ? ppc_op::move : ppc_op::zero);
+		i.dest = f.ra();
+		i.ra = f.rt();
+		i.record = f.rc();
+		return i;
+	}
+	if (f.xo() == 986) { /* extsw */
+		i = of(ppc_op::extend);
 		i.dest = f.ra();
 		i.ra = f.rt();
 		i.record = f.rc();

@@ -19,6 +19,7 @@ enum class ppc_op {
 	or_imm, /* dest = ra | imm */
 	add, /* dest = ra + rb */
 	move, /* dest = ra */
+	extend, /* dest = ra, sign extended from a word */
 	zero, /* dest = 0: xor or subf of a register with itself */
 	load,
 	store,

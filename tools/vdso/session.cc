@@ -211,7 +211,7 @@ std::vector<outcome> session::read_results(const std::vector<unsigned char> &fil
 	return outcomes;
 }
 
-std::vector<outcome> session::run(const std::vector<call> &calls, bool trace)
+std::vector<outcome> session::run(const std::vector<call> &calls, bool trace, unsigned seconds)
 {
 	guest_kind kind = kind_of(arch, order);
 	bool big = order == std::endian::big;
@@ -233,7 +233,7 @@ std::vector<outcome> session::run(const std::vector<call> &calls, bool trace)
 	}
 	argv.insert(argv.end(),
 		    { env.guest_dir + "/" + kind.guest, job_path, std::to_string(file.size()) });
-	run_process(argv);
+	run_process(argv, seconds);
 
 	file = read_file(job_path);
 	std::vector<outcome> outcomes = big ? read_results<vdso::big>(file, calls.size()) :

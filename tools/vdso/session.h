@@ -17,14 +17,6 @@
 namespace vdso
 {
 
-/* How the image's data pages look and where they are. */
-struct placement {
-	const image *img;
-	uint64_t base; /* of the ELF header */
-	uint64_t data_page; /* what a process in the initial time namespace sees there */
-	uint64_t timens_page; /* the real data for a process in another one; 0: none */
-};
-
 struct patch {
 	uint64_t addr;
 	std::vector<unsigned char> bytes;
@@ -68,7 +60,8 @@ class session {
 	/* Maps @img with @pages_before bytes of data pages before and one page behind it. */
 	uint64_t add_image(const image &img, uint64_t bytes_before,
 			   std::vector<unsigned char> before, std::vector<unsigned char> behind);
-	std::vector<outcome> run(const std::vector<call> &calls, bool trace);
+	/* @seconds: an image that is still running then has lost its way. */
+	std::vector<outcome> run(const std::vector<call> &calls, bool trace, unsigned seconds = 120);
 
     private:
 	struct area {

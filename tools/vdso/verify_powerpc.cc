@@ -301,6 +301,10 @@ void walker::arithmetic(state &s, const ppc_insn &i)
 	case ppc_op::move:
 		result = read(s, i.ra);
 		break;
+	case ppc_op::extend:
+		if (read(s, i.ra).kind == value::constant)
+			result = { value::constant, static_cast<int32_t>(read(s, i.ra).n) };
+		break;
 	case ppc_op::zero:
 		result = { value::constant, 0 };
 		break;
