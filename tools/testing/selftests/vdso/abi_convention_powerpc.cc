@@ -65,7 +65,7 @@ constexpr unsigned int rounds = 2;
 /* Distinct values in every register that holds numbers; no control bits */
 FpState fp_pattern(FpState state)
 {
-	constexpr std::size_t fprs = 32 * 8, vrs = 32 * 16;
+	constexpr std::size_t fprs = 256, vrs = 512; /* bytes */
 	std::uint8_t next = 1;
 
 	const auto fill = [&](std::vector<std::uint8_t> &set, std::size_t n) {

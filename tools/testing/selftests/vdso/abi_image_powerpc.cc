@@ -106,8 +106,7 @@ void check_lookup(Case &t, const Image &image)
 	if (t.failed())
 		return;
 	for (const auto &symbol : image.symbols()) {
-		const auto *address =
-			reinterpret_cast<const void *>(symbol.address);
+		const void *address = vdso::at<const void>(symbol.address);
 
 		t.check(image.find_sysv(symbol.name) == address,
 			"DT_HASH finds another %s", symbol.name.c_str());

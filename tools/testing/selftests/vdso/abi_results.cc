@@ -12,6 +12,7 @@
  */
 #include "abi.h"
 
+#include <array>
 #include <climits>
 #include <cstring>
 #include <string>
@@ -51,29 +52,37 @@ constexpr Form time64 = { "clock_gettime64", "clock_getres_time64",
 			  SYS_clock_gettime64, SYS_clock_getres_time64, true };
 #endif
 
-/* Room for either struct, with a pattern where nothing was stored */
-struct Time {
-	static constexpr std::int64_t untouched = 0x5a5a5a5a5a5a5a5a;
-
-	vdso::Timespec64 wide{ untouched, untouched };
-
-	std::int64_t ns(bool is_wide) const
+/* Room for either struct, with a pattern where nothing is stored */
+class Time {
+    public:
+	Time()
 	{
-		const auto *narrow =
-			reinterpret_cast<const vdso::Timespec *>(&wide);
-
-		if (is_wide)
-			return wide.sec * second + wide.nsec;
-		return std::int64_t{ narrow->sec } * second + narrow->nsec;
+		bytes_.fill(0x5a);
 	}
 
-	std::int64_t nsec(bool is_wide) const
+	vdso::Timespec64 get(bool wide) const
 	{
-		const auto *narrow =
-			reinterpret_cast<const vdso::Timespec *>(&wide);
+		vdso::Timespec64 time;
+		vdso::Timespec narrow;
 
-		return is_wide ? wide.nsec : narrow->nsec;
+		if (wide) {
+			memcpy(&time, bytes_.data(), sizeof(time));
+			return time;
+		}
+		memcpy(&narrow, bytes_.data(), sizeof(narrow));
+		return { narrow.sec, narrow.nsec };
 	}
+
+	std::int64_t ns(bool wide) const
+	{
+		const auto [sec, nsec] = get(wide);
+
+		return sec * second + nsec;
+	}
+
+    private:
+	alignas(vdso::Timespec64)
+		std::array<char, sizeof(vdso::Timespec64)> bytes_;
 };
 
 bool same_end(Case &t, const Result &result, const Result &kernel)
@@ -106,9 +115,11 @@ void check_gettime(Case &t, const void *function, const Form &form, int clock)
 		return;
 	check_between(t, before.ns(form.wide), value.ns(form.wide),
 		      after.ns(form.wide));
-	t.check(value.nsec(form.wide) >= 0 && value.nsec(form.wide) < second,
-		"%lld nanoseconds",
-		static_cast<long long>(value.nsec(form.wide)));
+
+	const std::int64_t nsec = value.get(form.wide).nsec;
+
+	t.check(nsec >= 0 && nsec < second, "%lld nanoseconds",
+		static_cast<long long>(nsec));
 }
 
 void check_getres(Case &t, const void *function, const Form &form, int clock)
@@ -246,7 +257,7 @@ void add_form(ktap::Suite &suite, const Image &image, const Form &form)
 
 std::int64_t ns(const vdso::Timeval &tv)
 {
-	return std::int64_t{ tv.sec } * second + tv.usec * 1000;
+	return std::int64_t{ tv.sec } * second + std::int64_t{ tv.usec } * 1000;
 }
 
 void check_timeval(Case &t, const void *function, bool with_zone)

@@ -118,8 +118,8 @@ void check_syscall_map(Case &t, const void *function)
 	if (!t.check(count > 403 && count < 1024, "%u system calls", count))
 		return;
 
-	const auto *words =
-		reinterpret_cast<const std::uint32_t *>(result.value);
+	const auto *words = vdso::at<const std::uint32_t>(
+		static_cast<unsigned long>(result.value));
 	const std::span<const std::uint32_t> map(words, (count + 31) / 32);
 
 	for (const int number : sample) {
@@ -209,14 +209,14 @@ void check_jit(Case &t, const void *function)
 	if (!code.valid())
 		return t.skip("mmap of executable memory: %s", strerror(errno));
 	for (unsigned int round = 0; round < 8; round++) {
-		code.write(round * 300);
+		code.write(round * 300U);
 		t.check(!vdso::call(function, arg(code.function(0)),
 				    arg(code.function(0)) + code.size())
 				 .failed,
 			"error");
 		for (std::size_t n = 0; n < code.functions(); n++) {
 			const Result result = vdso::call(code.function(n));
-			const long want = static_cast<long>(round * 300 + n);
+			const auto want = static_cast<long>(round * 300UL + n);
 
 			t.check(result.value == want,
 				"round %u: old code at function %zu", round, n);
@@ -247,7 +247,8 @@ void check_jit_ranges(Case &t, const void *function)
 		vdso::call(function, start, start + code.size());
 		for (std::size_t n = 0; n < code.functions(); n++)
 			t.check(vdso::call(code.function(n)).value ==
-					static_cast<long>(i + n),
+					static_cast<long>(n) +
+						static_cast<long>(i),
 				"old code at function %zu", n);
 	}
 }

@@ -19,7 +19,7 @@ constexpr unsigned long xer_so_ov_ca = 0xe0000000;
 
 Sandbox::Sandbox(const vdso::Image &i)
 	: image(i), stack(4), memory(1),
-	  buffers(*new (reinterpret_cast<void *>(memory.start())) Buffers),
+	  buffers(*new (vdso::at<void>(memory.start())) Buffers),
 	  calls(all_calls(image, buffers)), back(memory.end() + 64)
 {
 	memset(stack.bytes().data(), stack_pattern, stack.bytes().size());
@@ -69,9 +69,7 @@ std::vector<Step> Sandbox::trace(ktap::Case &t, const Call &call) const
 		std::uint32_t instruction = 0;
 
 		if (image.contains(regs.nip))
-			memcpy(&instruction,
-			       reinterpret_cast<const void *>(regs.nip),
-			       sizeof(instruction));
+			instruction = *vdso::at<const std::uint32_t>(regs.nip);
 		steps.push_back({ regs, instruction });
 		if (regs.nip == back)
 			return steps;

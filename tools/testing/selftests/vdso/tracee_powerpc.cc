@@ -26,18 +26,13 @@ namespace
 	throw std::system_error(errno, std::generic_category(), what);
 }
 
-void *pointer(unsigned long value)
-{
-	return reinterpret_cast<void *>(value);
-}
-
 /* The set's size is known to the kernel: what it does not have stays empty */
 std::vector<std::uint8_t> get_regset(pid_t pid, unsigned long type)
 {
 	std::vector<std::uint8_t> set(1024);
 	iovec iov{ set.data(), set.size() };
 
-	if (ptrace(PTRACE_GETREGSET, pid, pointer(type), &iov)) {
+	if (ptrace(PTRACE_GETREGSET, pid, vdso::at<void>(type), &iov)) {
 		if (errno == EINVAL || errno == ENODEV || errno == EIO)
 			return {};
 		fail("PTRACE_GETREGSET");
@@ -51,7 +46,8 @@ void set_regset(pid_t pid, unsigned long type,
 {
 	iovec iov{ const_cast<std::uint8_t *>(set.data()), set.size() };
 
-	if (!set.empty() && ptrace(PTRACE_SETREGSET, pid, pointer(type), &iov))
+	if (!set.empty() &&
+	    ptrace(PTRACE_SETREGSET, pid, vdso::at<void>(type), &iov))
 		fail("PTRACE_SETREGSET");
 }
 
@@ -81,7 +77,7 @@ GuardedPages::GuardedPages(std::size_t pages)
 	if (map == MAP_FAILED)
 		fail("mmap");
 	start_ = reinterpret_cast<std::uintptr_t>(map) + page;
-	if (mprotect(pointer(start_), size_, PROT_READ | PROT_WRITE))
+	if (mprotect(vdso::at<void>(start_), size_, PROT_READ | PROT_WRITE))
 		fail("mprotect");
 }
 
@@ -89,7 +85,7 @@ GuardedPages::~GuardedPages()
 {
 	const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 
-	munmap(pointer(start_ - page), size_ + 2 * page);
+	munmap(vdso::at<void>(start_ - page), size_ + 2 * page);
 }
 
 std::string Stop::describe() const
@@ -118,7 +114,7 @@ Tracee::Tracee(const std::function<void()> &body)
 	if (stop.why != Stop::Why::signalled || stop.signal != SIGSTOP)
 		throw std::runtime_error("tracee: " + stop.describe());
 	if (ptrace(PTRACE_SETOPTIONS, pid_, nullptr,
-		   pointer(PTRACE_O_EXITKILL)))
+		   vdso::at<void>(PTRACE_O_EXITKILL)))
 		fail("PTRACE_SETOPTIONS");
 }
 
@@ -187,7 +183,7 @@ Stop Tracee::resume(int signal)
 {
 	const auto number = static_cast<unsigned long>(signal);
 
-	if (ptrace(PTRACE_CONT, pid_, nullptr, pointer(number)))
+	if (ptrace(PTRACE_CONT, pid_, nullptr, vdso::at<void>(number)))
 		fail("PTRACE_CONT");
 	return wait();
 }
@@ -206,7 +202,8 @@ std::uint32_t Tracee::replace(std::uintptr_t pc, std::uint32_t instruction)
 	std::uint32_t old;
 
 	errno = 0;
-	const long was = ptrace(PTRACE_PEEKTEXT, pid_, pointer(word), nullptr);
+	const long was =
+		ptrace(PTRACE_PEEKTEXT, pid_, vdso::at<void>(word), nullptr);
 
 	if (errno)
 		fail("PTRACE_PEEKTEXT");
@@ -217,7 +214,8 @@ std::uint32_t Tracee::replace(std::uintptr_t pc, std::uint32_t instruction)
 	unsigned long now;
 
 	memcpy(&now, bytes, sizeof(now));
-	if (ptrace(PTRACE_POKETEXT, pid_, pointer(word), pointer(now)))
+	if (ptrace(PTRACE_POKETEXT, pid_, vdso::at<void>(word),
+		   vdso::at<void>(now)))
 		fail("PTRACE_POKETEXT");
 	return old;
 }

@@ -33,6 +33,8 @@
 #include <asm/ptrace.h>
 #include <sys/types.h>
 
+#include "vdso.h"
+
 /* Memory between two pages that fault */
 class GuardedPages {
     public:
@@ -53,7 +55,7 @@ class GuardedPages {
 
 	std::span<std::uint8_t> bytes() const
 	{
-		return { reinterpret_cast<std::uint8_t *>(start_), size_ };
+		return { vdso::at<std::uint8_t>(start_), size_ };
 	}
 
     private:

@@ -38,11 +38,6 @@ namespace vdso
 namespace
 {
 
-template <typename T> const T *at(std::uintptr_t address)
-{
-	return reinterpret_cast<const T *>(address);
-}
-
 std::uint32_t sysv_hash(std::string_view name)
 {
 	std::uint32_t h = 0;
@@ -99,11 +94,12 @@ class GnuHash {
     public:
 	explicit GnuHash(const std::uint32_t *table)
 		: buckets_(table[0]), offset_(table[1]),
-		  bloom_(at<ElfW(Addr)>(
+		  bloom_(at<const ElfW(Addr)>(
 			  reinterpret_cast<std::uintptr_t>(table + 4))),
 		  bloom_size_(table[2]), bloom_shift_(table[3]),
-		  bucket_(at<std::uint32_t>(reinterpret_cast<std::uintptr_t>(
-			  bloom_ + bloom_size_))),
+		  bucket_(at<const std::uint32_t>(
+			  reinterpret_cast<std::uintptr_t>(bloom_ +
+							   bloom_size_))),
 		  chain_(bucket_ + buckets_)
 	{
 	}
@@ -152,8 +148,8 @@ std::optional<Image> Image::self()
 
 Image::Image(std::uintptr_t base) : base_(base)
 {
-	const auto *ehdr = at<ElfW(Ehdr)>(base);
-	const auto *phdr = at<ElfW(Phdr)>(base + ehdr->e_phoff);
+	const auto *ehdr = at<const ElfW(Ehdr)>(base);
+	const auto *phdr = at<const ElfW(Phdr)>(base + ehdr->e_phoff);
 	const ElfW(Dyn) *dynamic = nullptr;
 
 	for (int i = 0; i < ehdr->e_phnum; i++) {
@@ -161,7 +157,7 @@ Image::Image(std::uintptr_t base) : base_(base)
 			bias_ = base - phdr[i].p_vaddr + phdr[i].p_offset;
 			end_ = bias_ + phdr[i].p_vaddr + phdr[i].p_memsz;
 		} else if (phdr[i].p_type == PT_DYNAMIC) {
-			dynamic = at<ElfW(Dyn)>(base + phdr[i].p_offset);
+			dynamic = at<const ElfW(Dyn)>(base + phdr[i].p_offset);
 		}
 	}
 	std::uintptr_t soname = 0;
@@ -171,22 +167,22 @@ Image::Image(std::uintptr_t base) : base_(base)
 
 		switch (dynamic->d_tag) {
 		case DT_SYMTAB:
-			symtab_ = at<ElfW(Sym)>(address);
+			symtab_ = at<const ElfW(Sym)>(address);
 			break;
 		case DT_STRTAB:
-			strtab_ = at<char>(address);
+			strtab_ = at<const char>(address);
 			break;
 		case DT_HASH:
-			hash_ = at<std::uint32_t>(address);
+			hash_ = at<const std::uint32_t>(address);
 			break;
 		case DT_GNU_HASH:
-			gnu_hash_ = at<std::uint32_t>(address);
+			gnu_hash_ = at<const std::uint32_t>(address);
 			break;
 		case DT_VERSYM:
-			versym_ = at<std::uint16_t>(address);
+			versym_ = at<const std::uint16_t>(address);
 			break;
 		case DT_VERDEF:
-			verdef_ = at<ElfW(Verdef)>(address);
+			verdef_ = at<const ElfW(Verdef)>(address);
 			break;
 		case DT_VERDEFNUM:
 			verdefnum_ = dynamic->d_un.d_val;
@@ -218,8 +214,9 @@ std::string Image::version_of(std::size_t index) const
 	auto address = reinterpret_cast<std::uintptr_t>(verdef_);
 
 	for (std::size_t i = 0; i < verdefnum_; i++) {
-		const auto *def = at<ElfW(Verdef)>(address);
-		const auto *aux = at<ElfW(Verdaux)>(address + def->vd_aux);
+		const auto *def = at<const ElfW(Verdef)>(address);
+		const auto *aux =
+			at<const ElfW(Verdaux)>(address + def->vd_aux);
 
 		if (!(def->vd_flags & VER_FLG_BASE) && def->vd_ndx == wanted)
 			return strtab_ + aux->vda_name;
@@ -248,7 +245,7 @@ std::size_t Image::symbol_count() const
 
 const void *Image::address_of(std::size_t index) const
 {
-	return at<void>(bias_ + symtab_[index].st_value);
+	return at<const void>(bias_ + symtab_[index].st_value);
 }
 
 bool Image::matches(std::size_t index, std::string_view name) const

@@ -57,6 +57,13 @@ struct Timezone {
 	int dsttime;
 };
 
+/* The image and the maps speak of addresses as numbers */
+template <typename T> T *at(std::uintptr_t address)
+{
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr) */
+	return reinterpret_cast<T *>(address);
+}
+
 struct Symbol {
 	std::string name;
 	std::string version;

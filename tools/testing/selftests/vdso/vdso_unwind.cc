@@ -193,6 +193,9 @@ Problem check_registers()
 				       UNWIND_FIRST_REGISTER + i,
 				       shared->registers[i],
 				       shared->call.registers[i]);
+	if (shared->registers[31 - UNWIND_FIRST_REGISTER] !=
+	    reinterpret_cast<std::uintptr_t>(&shared->call))
+		return "r31 of the caller is wrong";
 	return {};
 }
 
@@ -280,7 +283,7 @@ Problem check_signal(Victim &victim, const Sandbox &sandbox, std::uintptr_t pc,
 	shared->caught = 0;
 	shared->frames = 0;
 
-	const Problem died = victim.handle(kind.signal);
+	Problem died = victim.handle(kind.signal);
 
 	if (!died.empty())
 		return died;
@@ -331,7 +334,7 @@ void check_call(Case &t, const Sandbox &sandbox, const Call &call)
 	std::set<std::uintptr_t> lost;
 	Victim victim;
 
-	shared = new (reinterpret_cast<void *>(memory.start())) Shared{};
+	shared = new (vdso::at<void>(memory.start())) Shared{};
 	prepare(call);
 	for (const Step &step : steps) {
 		const std::uintptr_t pc = step.regs.nip;
