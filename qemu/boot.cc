@@ -316,6 +316,9 @@ std::optional<int> exit_status_line(std::string_view line)
 int run_command(const Arguments &arguments)
 {
 	Machine machine(arguments.machine);
+	if (arguments.interactive && !isatty(STDIN_FILENO))
+		throw UserError(
+			"without a terminal, say what to run: CMD=\"...\"");
 	VmConfig config = vm_config(arguments, machine,
 				    arguments.interactive ? "shell" : "cmd");
 	Tail tail;
@@ -338,8 +341,13 @@ int run_command(const Arguments &arguments)
 				 [&] { return fatal || status; } });
 	log.end();
 	std::string end = describe_end(vm, config);
-	if (status && end.empty())
+	if (status && end.empty()) {
+		/* make, which started this, turns any status into a 2. */
+		if (*status)
+			fmt::print(stderr, "qemu-run: {}: exit status {}\n",
+				   machine.name(), *status);
 		return *status;
+	}
 	fmt::print(
 		stderr, "qemu-run: {}: {}, the last lines:\n", machine.name(),
 		end.empty() ? "the guest ended before the command did" : end);

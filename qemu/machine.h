@@ -7,6 +7,7 @@
  *	CONFIG			make: fragments in qemu/config/ for allnoconfig
  *	CONFIG_PATCHED		make: more of them, for the patched kernel only
  *	IMAGE			make: what to boot, in the kernel's build tree
+ *	TARGET			make: the kernel's target for it, if not its name
  *	TRIPLES			make: programs are built and run for each
  *	SEED			report: for each triple the name of the seed's
  *				table in qemu/seed/, or -

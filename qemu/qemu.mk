@@ -24,7 +24,7 @@ qemu_objects = $(patsubst %,$(O)/host/qemu/%.o,$(1))
 $(O)/host/boot: $(call qemu_objects,boot ktap machine result trouble vm)
 $(O)/host/report: $(call qemu_objects,report ktap machine result)
 $(O)/host/initramfs: $(call qemu_objects,initramfs elf_file machine words guest/testlist)
-$(O)/host/qemu-tests: $(call qemu_objects,tests/ktap_test tests/guest_test tests/host_test \
+$(O)/host/qemu-tests: $(call qemu_objects,unit/ktap_test unit/guest_test unit/host_test \
 	ktap machine result trouble words elf_file guest/testlist guest/subtest guest/process)
 $(O)/host/initramfs $(O)/host/qemu-tests: qemu_libs += -lelf
 $(O)/host/qemu-tests: qemu_libs += -lgtest_main -lgtest
@@ -38,9 +38,9 @@ $(O)/host/qemu/%.o: qemu/%.cc $(qemu_headers)
 	@$(qemu_say) HOSTCXX qemu/$*
 	$(Q)$(HOSTCXX) $(qemu_cxxflags) -c -o $@ $<
 
-$(O)/host/gen_init_cpio: $(O)/linux-$(KERNEL)/usr/gen_init_cpio.c
+$(O)/host/gen_init_cpio: | source
 	@mkdir -p $(@D)
-	$(Q)$(HOSTCC) -O2 -o $@ $<
+	$(Q)$(HOSTCC) -O2 -o $@ $(O)/linux-$(KERNEL)/usr/gen_init_cpio.c
 
 #
 # Guest programs, static, one directory for each triple.
@@ -57,7 +57,7 @@ $(qemu_test_dirs): qemu-tests-%:
 	$(Q)$(MAKE) -C tools/testing/selftests/vdso CROSS_COMPILE=$*- OUTPUT=$(O)/tests/$*
 
 # The base tree does not change, so its tests are built once.
-$(O)/kselftest/%/built: qemu/kselftest.sh | $(O)/linux-$(KERNEL)
+$(O)/kselftest/%/built: qemu/kselftest.sh | source
 	@$(qemu_say) KSELFT "the kernel's tests for $*"
 	$(Q)qemu/kselftest.sh $(O)/linux-$(KERNEL) $*- $(@D)
 
@@ -118,18 +118,19 @@ $(foreach m,$(machines),$(foreach v,base patched,$(eval $(call machine_boot,$(m)
 # A person's own files in the guest: an archive of nothing but those and init.
 #
 run_variant := $(if $(filter 1,$(BASE)),base,patched)
-PHONY += qemu-run qemu-run-boot
+run_list := $(O)/initramfs/run-$(MACHINE).list
+run_archive := $(run_list:.list=.cpio.gz)
+qemu-run-needs: kernel $(addprefix $(O)/host/,initramfs boot gen_init_cpio) \
+	$(if $(MACHINE),$(call machine_init,$(firstword $(MACHINE))))
+	@:
+
+# What make says on the way goes to standard error: the output is the command's alone.
+export CMD
+PHONY += qemu-run qemu-run-needs
 qemu-run: deps-test
 	$(if $(filter 1,$(words $(MACHINE))),,@echo "qemu-run: say on which machine: \
 		MACHINE=<one of $(all_machines)>" >&2; exit 2)
-	$(Q)$(MAKE) -f $(firstword $(MAKEFILE_LIST)) kernel >&2
-	$(Q)$(MAKE) -f $(firstword $(MAKEFILE_LIST)) qemu-run-boot
-
-run_list := $(O)/initramfs/run-$(MACHINE).list
-run_archive := $(run_list:.list=.cpio.gz)
-export CMD
-qemu-run-boot: $(O)/host/initramfs $(O)/host/boot $(O)/host/gen_init_cpio \
-		$(if $(filter 1,$(words $(MACHINE))),$(call machine_init,$(MACHINE)))
+	$(Q)$(MAKE) -f $(firstword $(MAKEFILE_LIST)) qemu-run-needs >&2
 	@mkdir -p $(dir $(run_list))
 	$(Q)$(O)/host/initramfs user --machine qemu/machines/$(MACHINE) --output $(run_list) \
 		--init $(call machine_init,$(MACHINE)) --command "$$CMD" $(FILES)
@@ -137,3 +138,21 @@ qemu-run-boot: $(O)/host/initramfs $(O)/host/boot $(O)/host/gen_init_cpio \
 	$(Q)$(O)/host/boot run --machine qemu/machines/$(MACHINE) --variant $(run_variant) \
 		--kernel $(call image,$(MACHINE),$(run_variant)) --initrd $(run_archive) \
 		$(if $(CMD),,--interactive)
+
+#
+# For "make check": the tools by themselves, and guests that misbehave.
+#
+PHONY += qemu-unit qemu-watchdog
+qemu-unit: $(O)/host/qemu-tests
+	$(Q)$< --gtest_brief=1
+
+watchdog_machine := $(firstword $(machines))
+watchdog_archive := $(O)/initramfs/watchdog-$(watchdog_machine)
+qemu-watchdog: deps-test kernel-$(watchdog_machine)-base $(call machine_init,$(watchdog_machine)) \
+		$(addprefix $(O)/host/,boot initramfs gen_init_cpio)
+	@mkdir -p $(O)/initramfs
+	$(Q)$(O)/host/initramfs user --machine qemu/machines/$(watchdog_machine) \
+		--output $(watchdog_archive).list --init $(call machine_init,$(watchdog_machine))
+	$(Q)$(call make_archive,$(watchdog_archive).list,$(watchdog_archive).cpio.gz)
+	$(Q)qemu/watchdog.sh $(O)/host/boot qemu/machines/$(watchdog_machine) \
+		$(call image,$(watchdog_machine),base) $(watchdog_archive).cpio.gz $(O)/watchdog

@@ -18,6 +18,8 @@
  *	cvdso.end=reboot	for a machine that cannot switch itself off
  */
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
 #include <sys/stat.h>
@@ -67,7 +69,11 @@ std::vector<std::string> read_lines(const char *path)
 void say(const std::string &text)
 {
 	UniqueFd log(open("/dev/kmsg", O_WRONLY | O_CLOEXEC));
-	dprintf(log.get(), "<5>cvdso: %s\n", text.c_str());
+	std::string line = "<5>cvdso: " + text + "\n";
+
+	/* One write is one line; and dprintf() seeks, which this refuses. */
+	if (write(log.get(), line.data(), line.size()) < 0)
+		perror("/dev/kmsg");
 }
 
 void mount_all()
@@ -117,9 +123,8 @@ Options parse_command_line(const std::string &text)
 /* The second console. Bytes pass as they are unless a person sits there. */
 class Verdict {
     public:
-	Verdict(std::string path, bool person)
-		: path_(std::move(path)),
-		  fd_(open(path_.c_str(), O_RDWR | O_NOCTTY | O_CLOEXEC))
+	Verdict(const std::string &path, bool person)
+		: fd_(open(path.c_str(), O_RDWR | O_NOCTTY | O_CLOEXEC))
 	{
 		termios settings{};
 		if (!fd_ || person || tcgetattr(fd_.get(), &settings) < 0)
@@ -130,10 +135,6 @@ class Verdict {
 	explicit operator bool() const
 	{
 		return static_cast<bool>(fd_);
-	}
-	const std::string &path() const
-	{
-		return path_;
 	}
 	int fd() const
 	{
@@ -156,7 +157,6 @@ class Verdict {
 	}
 
     private:
-	std::string path_;
 	UniqueFd fd_;
 };
 
@@ -289,39 +289,43 @@ void list_directory(const std::string &directory, const Verdict &verdict)
 }
 
 /* Not a shell: no quotes, no pipes; enough to start programs and look. */
+void obey(Command &command, const Verdict &verdict)
+{
+	const auto &words = command.argv;
+
+	if (words[0] == "cd" && words.size() == 2)
+		change_directory(command.directory, words[1], verdict);
+	else if (words[0] == "ls")
+		list_directory(command.directory, verdict);
+	else
+		run_on_terminal(command, verdict.fd());
+}
+
 void prompt(const Options &options, const Verdict &verdict)
 {
 	Command command{ {}, environment(options), user_files, 0 };
-	UniqueFd input_fd(dup(verdict.fd()));
-	FILE *input = fdopen(input_fd.get(), "r");
-	char buffer[4096];
-	int status = 0;
+	FILE *input = fdopen(dup(verdict.fd()), "r");
+	char line[4096];
 
+	/* Once and here: a terminal hangs up when its session's leader ends. */
+	setsid();
+	ioctl(verdict.fd(), TIOCSCTTY, 1);
+	signal(SIGINT, SIG_IGN);
 	verdict.write("A plain prompt: PROGRAM ARGUMENTS..., cd, ls, exit. "
 		      "Your files are in /user.\n");
 	for (;;) {
 		verdict.write(command.directory + " $ ");
-		if (!fgets(buffer, sizeof(buffer), input))
+		if (!fgets(line, sizeof(line), input))
 			break;
-		buffer[strcspn(buffer, "\n")] = 0;
-		command.argv = split_words(buffer);
+		line[strcspn(line, "\n")] = 0;
+		command.argv = split_words(line);
 		if (command.argv.empty())
 			continue;
 		if (command.argv[0] == "exit")
 			break;
-		if (command.argv[0] == "cd" && command.argv.size() == 2) {
-			change_directory(command.directory, command.argv[1],
-					 verdict);
-			continue;
-		}
-		if (command.argv[0] == "ls") {
-			list_directory(command.directory, verdict);
-			continue;
-		}
-		status = shell_status(
-			run_on_terminal(command, verdict.path().c_str()));
+		obey(command, verdict);
 	}
-	report_status(status);
+	report_status(0);
 }
 
 /* A file in debugfs that makes the kernel do what the word says. */

@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
@@ -40,8 +39,10 @@ std::vector<char *> pointers(const std::vector<std::string> &strings)
 	auto argv = pointers(command.argv);
 	auto env = pointers(command.env);
 
+	/* execvpe() would look for the program along init's own PATH. */
+	environ = env.data();
 	if (chdir(command.directory.c_str()) == 0)
-		execvpe(argv[0], argv.data(), env.data());
+		execvp(argv[0], argv.data());
 	dprintf(STDERR_FILENO, "%s: %s\n", argv[0], strerror(errno));
 	_exit(cannot_exec);
 }
@@ -155,7 +156,7 @@ Outcome run_captured(const Command &command, const OutputSink &sink)
 	return supervise(child, reader.get(), command.limit_seconds, sink);
 }
 
-Outcome run_on_terminal(const Command &command, const char *terminal)
+Outcome run_on_terminal(const Command &command, int terminal)
 {
 	Outcome outcome;
 	int status = 0;
@@ -166,11 +167,9 @@ Outcome run_on_terminal(const Command &command, const char *terminal)
 		return outcome;
 	}
 	if (child == 0) {
-		setsid();
-		UniqueFd tty(open(terminal, O_RDWR | O_CLOEXEC));
-		ioctl(tty.get(), TIOCSCTTY, 1);
+		signal(SIGINT, SIG_DFL);
 		for (int fd = 0; fd <= STDERR_FILENO; fd++)
-			dup2(tty.get(), fd);
+			dup2(terminal, fd);
 		exec_child(command);
 	}
 	waitpid(child, &status, 0);

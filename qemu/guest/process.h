@@ -32,8 +32,11 @@ using OutputSink = std::function<void(std::string_view)>;
 /* Standard output and error arrive at the sink, standard input is empty. */
 Outcome run_captured(const Command &command, const OutputSink &sink);
 
-/* The program owns the terminal: input, output, and Ctrl-C. */
-Outcome run_on_terminal(const Command &command, const char *terminal);
+/*
+ * Input and output are the terminal, and Ctrl-C ends the program: it shares the
+ * session of the caller, who is deaf to it.
+ */
+Outcome run_on_terminal(const Command &command, int terminal);
 
 /* The status a shell would report. */
 int shell_status(const Outcome &outcome);
