@@ -165,6 +165,10 @@ void check_stack(Case &t, const Sandbox &f, const Call &call, Where where)
 					f.stack.start() + 8192;
 	const pt_regs before = f.entry(tracee, call, stack, 1);
 
+	/* It is shared, and a case before this one may have spoiled it */
+	memset(f.stack.bytes().data(), Sandbox::stack_pattern,
+	       f.stack.bytes().size());
+
 	tracee.set_registers(before);
 	const Stop stop = tracee.resume();
 

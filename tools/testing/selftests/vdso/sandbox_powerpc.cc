@@ -7,7 +7,6 @@
 
 #include <cinttypes>
 #include <cstdio>
-#include <cstring>
 #include <new>
 
 namespace
@@ -22,7 +21,6 @@ Sandbox::Sandbox(const vdso::Image &i)
 	  buffers(*new (vdso::at<void>(memory.start())) Buffers),
 	  calls(all_calls(image, buffers)), back(memory.end() + 64)
 {
-	memset(stack.bytes().data(), stack_pattern, stack.bytes().size());
 }
 
 unsigned long Sandbox::pattern(unsigned int n, unsigned int round)
