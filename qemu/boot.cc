@@ -82,6 +82,15 @@ class ResultFile {
 			throw UserError(fmt::format("cannot write {}",
 						    temporary_.string()));
 	}
+	/* Interrupted, or something went wrong: nothing half made stays. */
+	~ResultFile()
+	{
+		std::error_code ignored;
+		fs::remove(temporary_, ignored);
+	}
+	ResultFile(const ResultFile &) = delete;
+	ResultFile &operator=(const ResultFile &) = delete;
+
 	void line(std::string_view text)
 	{
 		stream_ << text << '\n' << std::flush;

@@ -78,6 +78,14 @@ class SignalWatch {
 	{
 		return fd_.get();
 	}
+	/* Else it would strike when it is let through again. */
+	void consume()
+	{
+		signalfd_siginfo info;
+		while (read(fd_.get(), &info, sizeof(info)) < 0 &&
+		       errno == EINTR)
+			;
+	}
 	const sigset_t &before() const
 	{
 		return before_;
@@ -269,8 +277,10 @@ class Vm {
 
 		for (;;) {
 			poll(fds.data(), fds.size(), 1000);
-			if (fds[1].revents)
+			if (fds[1].revents) {
+				signals_.consume();
 				return VmEnd::interrupted;
+			}
 			if (fds[2].revents &&
 			    !read_console(fds[2].fd, sinks_.log))
 				fds[2].fd = -1;

@@ -17,10 +17,11 @@ json=$dir/$(basename "$machine")-base.json
 number=0
 failed=0
 
+# The shell that becomes the runner, so that its process is the runner's.
 run()
 {
-	"$boot" test --machine "$machine" --kernel "$kernel" --initrd "$initrd" \
-		--results "$dir" "$@"
+	exec "$boot" test --machine "$machine" --kernel "$kernel" --initrd "$initrd" \
+		--results "$dir" "$@" >"$dir/output" 2>&1
 }
 
 report()
@@ -29,6 +30,7 @@ report()
 	if [ -z "$2" ]; then
 		echo "ok $number $1"
 	else
+		sed 's/^/# /' "$dir/output"
 		echo "not ok $number $1 # $2"
 		failed=1
 	fi
@@ -39,8 +41,7 @@ expect()
 {
 	status=0
 	why=
-	run --mode "$1" --silence 10 >"$dir/output" 2>&1 || status=$?
-	sed 's/^/# /' "$dir/output"
+	(run --mode "$1" --silence 10) || status=$?
 	[ "$status" = 1 ] || why="status $status where 1 was expected"
 	grep -q "$2" "$json" || why="no word of '$2' in the result"
 	report "$1" "$why"
@@ -51,7 +52,7 @@ expect_interruptible()
 {
 	status=0
 	why=
-	run --mode silent --silence 60 >"$dir/output" 2>&1 &
+	(run --mode silent --silence 60) &
 	runner=$!
 	sleep 4
 	child=$(ps -o pid= --ppid "$runner" | tr -d ' ')
