@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
+
 namespace vdso
 {
 
@@ -35,6 +37,7 @@ struct row {
 };
 
 constexpr uint64_t unknown_clock = 100;
+constexpr std::string_view last_in_table = "getcpu";
 
 const row rows[] = {
 	{ "gettimeofday(tv, NULL)", "__kernel_gettimeofday", { out_ptr, 0 } },
@@ -163,13 +166,22 @@ row_count summarise(const row &r, const std::vector<uint64_t> &trace, uint64_t b
 
 } // namespace
 
-std::vector<std::string> row_names()
+const std::vector<row_info> &row_list()
 {
-	std::vector<std::string> names;
+	static const std::vector<row_info> list = [] {
+		std::vector<row_info> infos;
+		bool in_table = true;
 
-	for (const auto &r : rows)
-		names.emplace_back(r.name);
-	return names;
+		for (const auto &r : rows) {
+			infos.push_back({ r.name, in_table,
+					  in_table || r.how == special::short_delta });
+			if (std::string_view(r.name) == last_in_table)
+				in_table = false;
+		}
+		return infos;
+	}();
+
+	return list;
 }
 
 std::vector<std::optional<row_count>> count(const environment &env, const image &img)
@@ -223,8 +235,6 @@ nlohmann::json to_json(const std::vector<std::optional<row_count>> &counts)
 void print_table(const std::vector<std::string> &paths,
 		 const std::vector<std::vector<std::optional<row_count>>> &counts)
 {
-	auto names = row_names();
-
 	for (size_t i = 0; i < paths.size(); i++)
 		fmt::print("[{}] {}\n", i, paths[i]);
 	fmt::print("instructions (loads, stores, taken branches, multiplies), s: system call\n\n");
@@ -232,8 +242,8 @@ void print_table(const std::vector<std::string> &paths,
 	for (size_t i = 0; i < paths.size(); i++)
 		fmt::print(" {:>20}", fmt::format("[{}]", i));
 	fmt::print("\n");
-	for (size_t r = 0; r < names.size(); r++) {
-		fmt::print("{:<36}", names[r]);
+	for (size_t r = 0; r < row_list().size(); r++) {
+		fmt::print("{:<36}", row_list()[r].name);
 		for (const auto &image_counts : counts) {
 			const auto &c = image_counts[r];
 

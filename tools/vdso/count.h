@@ -23,7 +23,14 @@ struct row_count {
 
 /* One entry for each row; nothing where the image lacks the function. */
 std::vector<std::optional<row_count>> count(const environment &env, const image &img);
-std::vector<std::string> row_names();
+
+struct row_info {
+	std::string name;
+	bool in_table; /* one of the calls that the change logs' tables list */
+	bool has_goal;
+};
+/* What count() returns counts of, in that order. */
+const std::vector<row_info> &row_list();
 
 nlohmann::json to_json(const std::vector<std::optional<row_count>> &counts);
 void print_table(const std::vector<std::string> &paths,

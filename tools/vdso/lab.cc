@@ -7,6 +7,7 @@
  * call, in a second, for an architecture that is not at hand. The lab maps the
  * image beside data pages that it fills itself and calls it under qemu-user.
  */
+#include "bench.h"
 #include "count.h"
 #include "image.h"
 
@@ -68,6 +69,25 @@ int run_count(const environment &env, const count_options &opt)
 	return 0;
 }
 
+struct bench_options {
+	std::vector<std::string> pairs;
+	std::string upstream, json;
+	bool strict = false;
+};
+
+int run_bench(const environment &env, const bench_options &opt)
+{
+	std::vector<pair_of_images> pairs;
+
+	for (const auto &text : opt.pairs)
+		pairs.push_back(parse_pair(text));
+	std::vector<unsigned char> upstream = read_file(opt.upstream);
+	bench_result result = bench(env, pairs, nlohmann::json::parse(upstream));
+	if (!opt.json.empty())
+		write_json(opt.json, result.json);
+	return opt.strict && result.missed ? 1 : 0;
+}
+
 std::string own_directory()
 {
 	return std::filesystem::read_symlink("/proc/self/exe").parent_path();
@@ -90,7 +110,16 @@ int lab_main(int argc, char **argv)
 			      "list the path of the rows whose name contains this");
 	count_cmd->add_option("--json", count_opt.json, "write the counts to this file");
 
+	bench_options bench_opt;
+	auto *bench_cmd = app.add_subcommand("bench", "assembly against C, with the goals");
+	bench_cmd->add_option("images", bench_opt.pairs, "NAME:BASE:PATCHED")->required();
+	bench_cmd->add_option("--upstream", bench_opt.upstream, "upstream.json")->required();
+	bench_cmd->add_option("--json", bench_opt.json, "write the table to this file");
+	bench_cmd->add_flag("--strict", bench_opt.strict, "fail if a goal is not met");
+
 	CLI11_PARSE(app, argc, argv);
+	if (bench_cmd->parsed())
+		return run_bench(env, bench_opt);
 	return run_count(env, count_opt);
 }
 

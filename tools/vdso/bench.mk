@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The lab's part of the front door, included by the top Makefile:
+#
+#   bench       count base and patched vDSO images against their goals
+#   vdso-tools  vdso-lab, vdso-verify and their guests, in build/host
+#   check-vdso  what the tools say about every image: the proof, differences, torture
+#
+# Only the images are built, not kernels: build/bench/<image file>-<base|patched>/.
+
+vdso_dir := tools/vdso
+vdso_files := $(notdir $(wildcard $(vdso_dir)/images/*))
+vdso_images = $(shell sed -n 's/^IMAGES *= *//p' $(vdso_dir)/images/$(1))
+vdso_image = $(O)/bench/$(1)-$(2)/$(3).so.dbg
+vdso_tree = $(if $(filter base,$(1)),$(O)/linux-$(KERNEL),$(O)/linux-$(KERNEL)-powerpc)
+# NAME:BASE:PATCHED, as vdso-lab bench wants it
+vdso_pairs = $(foreach f,$(vdso_files),$(foreach i,$(call vdso_images,$(f)), \
+	$(f)-$(i):$(call vdso_image,$(f),base,$(i)):$(call vdso_image,$(f),patched,$(i))))
+
+PHONY += vdso-tools
+vdso-tools:
+	$(Q)$(MAKE) -s -C $(vdso_dir) O=$(O)/host
+
+vdso_builds := $(foreach v,base patched,$(foreach f,$(vdso_files),vdso-image-$(f)-$(v)))
+PHONY += $(vdso_builds)
+$(vdso_builds): vdso-image-%: apply
+	$(Q)$(vdso_dir)/image.sh $(call vdso_tree,$(lastword $(subst -, ,$*))) \
+		$(vdso_dir)/images/$(firstword $(subst -, ,$*)) $(O)/bench/$*
+
+PHONY += bench
+bench: vdso-tools $(if $(filter powerpc,$(ARCH)),$(vdso_builds))
+ifneq ($(ARCH),powerpc)
+	@echo "bench: ARCH=$(ARCH): there are counts for ARCH=powerpc only"; exit 1
+else
+	@mkdir -p $(O)/results
+	$(Q)$(O)/host/vdso-lab bench --upstream $(vdso_dir)/upstream.json \
+		--json $(O)/results/bench-powerpc.json $(vdso_pairs)
+endif

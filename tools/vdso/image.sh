@@ -1,0 +1,66 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# image.sh TREE FILE OUT: build the vDSO images, and nothing else, of the kernel
+# in TREE with the configuration that FILE names (tools/vdso/images/), in OUT.
+# Leaves OUT/vdso32.so.dbg and vdso64.so.dbg, as far as FILE asks for them.
+#
+# Time namespaces are on where the kernel has them: they are part of what is
+# measured. A second run with the same tree does nothing.
+
+set -eu
+
+tree=$1 file=$2 out=$3
+die()
+{
+	echo "image.sh: $*" >&2
+	exit 1
+}
+
+[ -f "$file" ] || die "no file $file"
+[ -d "$tree/arch/powerpc" ] || die "no kernel in $tree: 'make apply' first"
+cross=$(sed -n 's/^CROSS_COMPILE *= *//p' "$file")
+images=$(sed -n 's/^IMAGES *= *//p' "$file")
+command -v "${cross}gcc" >/dev/null || die "no compiler ${cross}gcc: 'make deps' installs it"
+
+git() { command git -c safe.directory='*' --no-optional-locks -C "$tree" "$@"; }
+key=$({
+	git rev-parse HEAD
+	git diff HEAD
+	"${cross}gcc" --version
+	cat "$file" "$0"
+} 2>&1 | sha256sum | cut -d ' ' -f 1)
+[ "$(cat "$out/.built" 2>/dev/null)" != "$key" ] || exit 0
+
+mkdir -p "$out/o"
+log=$out/log
+build()
+{
+	make -s -C "$tree" O="$out/o" ARCH=powerpc CROSS_COMPILE="$cross" "$@" >>"$log" 2>&1 ||
+		{
+			tail -n 20 "$log" >&2
+			die "make $* failed, all of it is in $log"
+		}
+}
+
+: >"$log"
+{
+	grep '^CONFIG_' "$file"
+	echo CONFIG_NAMESPACES=y
+	echo CONFIG_TIME_NS=y
+} >"$out/config"
+# MAKEFLAGS: this may be run by a make with variables of its own
+unset MAKEFLAGS MAKELEVEL O KBUILD_OUTPUT
+build KCONFIG_ALLCONFIG="$out/config" allnoconfig
+grep '^CONFIG_' "$file" | while read -r line; do
+	grep -qx "$line" "$out/o/.config" || die "$file: this kernel does not take $line"
+done
+build -j2 prepare
+for image in $images; do
+	dir=arch/powerpc/kernel/vdso
+	[ -d "$tree/$dir" ] || dir=arch/powerpc/kernel/$image
+	build "$dir/"
+	cp "$out/o/$dir/$image.so.dbg" "$out/$image.so.dbg.new"
+	mv "$out/$image.so.dbg.new" "$out/$image.so.dbg"
+done
+echo "$key" >"$out/.built"
