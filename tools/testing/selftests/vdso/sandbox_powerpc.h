@@ -39,9 +39,25 @@ struct Sandbox {
 	 */
 	std::vector<Step> trace(ktap::Case &t, const Call &call) const;
 
+	/*
+	 * The same while the clock is updated every few instructions, for the
+	 * path on which a call starts over. It need not come to an end.
+	 */
+	std::vector<Step> trace_disturbed(ktap::Case &t,
+					  const Call &call) const;
+
+	/* Lets the clock be updated, at some of the steps of a call */
+	static void disturb(std::size_t step);
+
 	/* An address in words */
 	std::string place(std::uintptr_t address) const;
 
+    private:
+	/* False when the call went wrong; t knows why */
+	bool trace(ktap::Case &t, const Call &call, bool disturbed,
+		   std::size_t limit, std::vector<Step> &steps) const;
+
+    public:
 	vdso::Image image;
 	GuardedPages stack, memory;
 	Buffers &buffers;
