@@ -57,7 +57,7 @@ saved_rule read_saved(Dwarf_Frame *frame, int reg)
 cfi_table::cfi_table(const std::string &path)
 	: bytes(read_file(path))
 	, elf(elf_memory(reinterpret_cast<char *>(bytes.data()), bytes.size()), elf_end)
-	, cfi(dwarf_getcfi_elf(elf.get()))
+	, cfi(dwarf_getcfi_elf(elf.get()), dwarf_cfi_end)
 {
 }
 
@@ -65,7 +65,7 @@ std::optional<cfi_table::row> cfi_table::at(uint64_t address) const
 {
 	Dwarf_Frame *raw;
 
-	if (!cfi || dwarf_cfi_addrframe(cfi, address, &raw))
+	if (!cfi || dwarf_cfi_addrframe(cfi.get(), address, &raw))
 		return std::nullopt;
 	frame_ptr frame(raw, free);
 	int ra = dwarf_frame_info(raw, nullptr, nullptr, nullptr);

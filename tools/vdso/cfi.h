@@ -43,7 +43,7 @@ class cfi_table {
     private:
 	std::vector<unsigned char> bytes;
 	std::unique_ptr<Elf, decltype(&elf_end)> elf;
-	Dwarf_CFI *cfi; /* belongs to @elf */
+	std::unique_ptr<Dwarf_CFI, decltype(&dwarf_cfi_end)> cfi;
 };
 
 } // namespace vdso

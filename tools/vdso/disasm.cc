@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * capstone names the instruction; which of them touch memory or multiply is
- * told from the PowerPC mnemonic, whose first letters are systematic.
+ * told from the PowerPC mnemonic, whose first letters are systematic. For x86 the
+ * text is all that is asked for.
  */
 #include "disasm.h"
 
@@ -38,12 +39,14 @@ bool is_branch(std::string_view name)
 disassembler::disassembler(const image &image)
 	: img(image)
 {
+	bool x86 = img.arch == machine::x86_64;
 	int mode = img.is64() ? CS_MODE_64 : CS_MODE_32;
 
 	if (img.order == std::endian::big)
 		mode |= static_cast<int>(CS_MODE_BIG_ENDIAN);
-	if (cs_open(CS_ARCH_PPC, static_cast<cs_mode>(mode), &handle) != CS_ERR_OK)
-		throw user_error{ "capstone cannot decode PowerPC" };
+	if (cs_open(x86 ? CS_ARCH_X86 : CS_ARCH_PPC, static_cast<cs_mode>(mode), &handle) !=
+	    CS_ERR_OK)
+		throw user_error{ "capstone knows no such instructions" };
 }
 
 disassembler::~disassembler()
@@ -56,9 +59,9 @@ decoded disassembler::at(uint64_t offset) const
 	cs_insn *insn = nullptr;
 	decoded out = {};
 
-	if (offset + 4 > img.bytes.size() ||
-	    !cs_disasm(handle, &img.bytes[offset], 4, offset, 1, &insn)) {
-		out.text = fmt::format(".long {:#010x}", img.word(offset));
+	size_t left = offset < img.bytes.size() ? img.bytes.size() - offset : 0;
+	if (!cs_disasm(handle, img.bytes.data() + offset, left, offset, 1, &insn)) {
+		out.text = "not an instruction";
 		return out;
 	}
 	std::string_view name = insn->mnemonic;

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The same for x86_64, see broken-powerpc.S. */
+	.text
+	.globl __vdso_clock_gettime
+	.type __vdso_clock_gettime, @function
+__vdso_clock_gettime:
+	.cfi_startproc
+	push	%rbx
+	.cfi_adjust_cfa_offset 8
+	.cfi_offset rbx, -16
+	sub	$16, %rsp
+#ifndef BREAK_cfi_cfa
+	.cfi_adjust_cfa_offset 16
+#endif
+	mov	%rsi, 8(%rsp)
+	cmp	$1, %edi
+	ja	2f
+	lea	-0x1000(%rip), %rbx
+1:	mov	(%rbx), %eax
+	test	$1, %al
+	jne	1b
+	mov	8(%rbx), %rdx
+	mov	8(%rsp), %rsi
+	mov	%rdx, (%rsi)
+#ifdef BREAK_branch_far
+	je	__vdso_clock_gettime + 0x10000
+#endif
+#ifdef BREAK_branch_indirect
+	jmp	*%rdx
+#endif
+	xor	%eax, %eax
+3:
+#ifdef BREAK_balance
+	add	$8, %rsp
+	.cfi_def_cfa_offset 24
+	mov	8(%rsp), %rbx
+	add	$8, %rsp
+	.cfi_def_cfa_offset 16
+	ret
+#endif
+	add	$16, %rsp
+	.cfi_def_cfa_offset 16
+#ifdef BREAK_preserved
+	pop	%rcx
+#else
+	pop	%rbx
+#endif
+	.cfi_def_cfa_offset 8
+	ret
+#ifndef BREAK_cfi_cfa
+	.cfi_def_cfa_offset 32
+#endif
+2:	mov	$228, %eax
+	syscall
+	jmp	3b
+	.cfi_endproc
+	.size __vdso_clock_gettime, .-__vdso_clock_gettime
+
+	.section .rodata, "a"
+#ifdef BREAK_relocation
+	.quad	__vdso_clock_gettime
+#endif
+	.section .note.GNU-stack, "", @progbits
