@@ -272,8 +272,8 @@ void check_blocks(Case &t, const std::vector<Step> &steps, const Call &call,
 						   (effective_address(step) &
 						    ~(size - 1)) == block;
 				    }),
-			"no %s for the block at +%#lx", what,
-			block - call.args[0]);
+			"no %s for the block at %+ld", what,
+			static_cast<long>(block - call.args[0]));
 }
 
 std::size_t find_last(const std::vector<Step> &steps,
