@@ -69,10 +69,11 @@ write_record()
 	mv "$TREE.applied.tmp" "$TREE.applied"
 }
 
-# added_files REPO COMMIT: the files that the series up to COMMIT adds to the kernel.
+# added_files REPO COMMIT: the files that the series up to COMMIT adds to the kernel. One
+# that it moves is the kernel's own, and stays in the mails.
 added_files()
 {
-	git -C "$1" diff --no-renames --diff-filter=A --name-only "$(base_commit)" "$2"
+	git -C "$1" diff --find-renames --diff-filter=A --name-only "$(base_commit)" "$2"
 }
 
 # The files in this repository that stand at a kernel path: those of every top directory
