@@ -101,7 +101,7 @@ class Report {
 			auto seeds = machine.words("SEED");
 			seeds.resize(triples.size(), "-");
 			for (size_t i = 0; i < triples.size(); i++)
-				print_table(name, triples[i], seeds[i]);
+				print_table(machine, triples[i], seeds[i]);
 		}
 	}
 
@@ -179,20 +179,22 @@ class Report {
 		return order;
 	}
 
-	void print_table(const std::string &name, const std::string &triple,
+	void print_table(const Machine &machine, const std::string &triple,
 			 const std::string &seed_name) const
 	{
 		Rows rows;
 		SeedTable seed;
-		auto order = collect(name, triple, rows);
+		auto order = collect(machine.name(), triple, rows);
 
 		if (order.empty())
 			return;
 		if (seed_name != "-")
 			seed = load_seed(arguments_.seeds /
 					 (seed_name + ".json"));
-		fmt::print("\n{}, {}, nsec/call\n{:<32}{:>9}{:>9}{:>7}", name,
-			   triple, "", "assembly", "C", "ratio");
+		fmt::print("\n{}, {}: nsec/call under -icount {}\n",
+			   machine.name(), triple, machine.get("ICOUNT"));
+		fmt::print("{:<32}{:>9}{:>9}{:>7}", "", "assembly", "C",
+			   "ratio");
 		if (!seed.cpu.empty())
 			fmt::print("  |{:>9}{:>9}{:>7}  {}", "assembly", "C",
 				   "ratio", seed.cpu);

@@ -133,7 +133,9 @@ std::vector<std::string> command_line(const VmConfig &config, int log,
 	for (const auto &word : machine.words("QEMU_ARGS"))
 		args.push_back(word);
 	if (config.timing)
-		add({ "-icount", machine.get("ICOUNT"), "-smp", "1" });
+		/* The date must come from nowhere else but here, too. */
+		add({ "-icount", machine.get("ICOUNT"), "-smp", "1", "-rtc",
+		      "base=2026-01-01,clock=vm" });
 	else
 		/* One CPU gains nothing from a thread of its own. */
 		add({ "-accel",
