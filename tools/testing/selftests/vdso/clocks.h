@@ -38,6 +38,7 @@ struct Stamp {
 	std::int64_t sec;
 	std::int64_t nsec;
 
+	/* NOLINTNEXTLINE(modernize-use-nullptr): not a pointer, a comparison */
 	auto operator<=>(const Stamp &) const = default;
 };
 

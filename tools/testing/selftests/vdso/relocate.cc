@@ -17,11 +17,6 @@ namespace
 constexpr std::string_view code_name = "[vdso]";
 constexpr std::string_view data_prefix = "[vvar";
 
-void *pointer(std::uintptr_t address)
-{
-	return reinterpret_cast<void *>(address);
-}
-
 /* A free range; mremap() then takes the place of what reserves it */
 std::uintptr_t reserve(std::size_t size)
 {
@@ -62,9 +57,9 @@ std::optional<vdso::Image> move(Order order)
 		const std::size_t size = part.end - part.start;
 		const std::uintptr_t target = area + (part.start - start);
 
-		if (mremap(pointer(part.start), size, size,
+		if (mremap(vdso::at<void>(part.start), size, size,
 			   MREMAP_MAYMOVE | MREMAP_FIXED,
-			   pointer(target)) == MAP_FAILED)
+			   vdso::at<void>(target)) == MAP_FAILED)
 			return std::nullopt;
 		if (part.name == code_name)
 			image = target;
@@ -75,7 +70,7 @@ std::optional<vdso::Image> move(Order order)
 bool unmap()
 {
 	for (const vdso::Mapping &part : parts())
-		if (munmap(pointer(part.start), part.end - part.start))
+		if (munmap(vdso::at<void>(part.start), part.end - part.start))
 			return false;
 	return true;
 }

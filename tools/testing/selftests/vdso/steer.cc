@@ -245,8 +245,8 @@ void Disturber::disturb(unsigned int round, const Stamp &origin)
 		break;
 	case first_slew:
 		/* 500 ppm is the most that the kernel takes */
-		error = set_frequency(
-			static_cast<long>(within(-500 * 65536, 500 * 65536)));
+		error = set_frequency(static_cast<long>(
+			within(-500LL * 65536, 500LL * 65536)));
 		break;
 	case 5:
 		/* Almost 10 %, as far as the kernel lets it go */

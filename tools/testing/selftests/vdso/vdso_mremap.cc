@@ -237,9 +237,8 @@ void check_code_moved_alone(ktap::Case &t)
 	const std::size_t size = code[0].end - code[0].start;
 	void *area = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
 			  -1, 0);
-	void *const target =
-		mremap(reinterpret_cast<void *>(code[0].start), size, size,
-		       MREMAP_MAYMOVE | MREMAP_FIXED, area);
+	void *const target = mremap(vdso::at<void>(code[0].start), size, size,
+				    MREMAP_MAYMOVE | MREMAP_FIXED, area);
 
 	if (!t.check(target != MAP_FAILED, "mremap: %s", strerror(errno)))
 		return;

@@ -44,7 +44,7 @@ using clocks::Stamp;
 /* Of the kernel's ABI; libc's headers only have it with a newer kernel's */
 constexpr int clone_newtime = 0x00000080;
 
-constexpr std::int64_t day = 24 * 60 * 60;
+constexpr std::int64_t day = 24LL * 60 * 60;
 constexpr std::int64_t year = 365 * day;
 
 /* A reading takes less, however slow the machine */
