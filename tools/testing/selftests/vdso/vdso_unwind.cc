@@ -8,14 +8,15 @@
  * wrong row matters for a few instructions only, and no ordinary run finds it.
  *
  * So each call is first executed in single steps, to learn which instructions
- * it has; once as it is, and once with updates of the clock in between. Then a process makes the call again and again at full speed, and is
- * stopped by a breakpoint at one of them after the other, where it gets a
- * signal. (Stepping the whole way for each would take so long that the clock
- * always changes in between, and the call never ends.) The handler asks
- * libgcc's unwinder for the frames: the one after the signal's must be at
- * the interrupted instruction, the next at the place where the vDSO was
- * called from, with the stack pointer and r14 to r31 of that caller, and the
- * last ones must contain main().
+ * it has: once as it is, and once with updates of the clock in between. Then a
+ * process makes the call again and again at full speed, and is stopped by a
+ * breakpoint at one of them after the other, where it gets a signal. (Stepping
+ * all the way for each would take so long that the clock always changes in
+ * between, and the call never ends.) The handler asks libgcc's unwinder for
+ * the frames: the one after the signal's must be at the interrupted
+ * instruction, the first outside the vDSO at the place that called it, with
+ * the stack pointer and r14 to r31 of that caller, and main() must be among
+ * the rest.
  *
  * Three kinds of signals: a handler with SA_SIGINFO and one without, which use
  * two different trampolines on 32 bit, and one that throws an exception
@@ -23,7 +24,6 @@
  */
 #include <algorithm>
 #include <cinttypes>
-#include <csignal>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
@@ -33,11 +33,9 @@
 #include <string>
 #include <vector>
 
-#include <unwind.h>
-
 #include "ktap.h"
 #include "sandbox_powerpc.h"
-#include "unwind_powerpc.h"
+#include "unwind_signals_powerpc.h"
 #include "vdso.h"
 
 int main(int argc, char **argv);
@@ -46,32 +44,9 @@ namespace
 {
 
 using ktap::Case;
-
-constexpr std::size_t max_frames = 64;
-
-/* What the unwinder says about a frame */
-struct Frame {
-	std::uintptr_t ip;
-	std::uintptr_t stack_pointer;
-	std::uintptr_t function;
-};
-
-/* Shared by the test and the process that gets the signals */
-struct Shared {
-	unwind_frame call;
-	bool throws;
-	unsigned int caught;
-	unsigned int calls_since_signal;
-	std::size_t frames;
-	Frame frame[max_frames];
-	/* In the frame that called the vDSO: r14 to r31 */
-	unsigned long registers[18];
-};
-
-/* A signal handler has no other way to it */
-Shared *shared;
-
-class Thrown {};
+using unwind::Frame;
+using unwind::shared;
+using unwind::Shared;
 
 std::uintptr_t entry_of(int (*function)(int, char **))
 {
@@ -84,81 +59,6 @@ std::uintptr_t entry_of(int (*function)(int, char **))
 	return reinterpret_cast<std::uintptr_t>(pointer);
 }
 
-_Unwind_Reason_Code record(_Unwind_Context *context, void *)
-{
-	if (shared->frames == max_frames)
-		return _URC_END_OF_STACK;
-
-	Frame &frame = shared->frame[shared->frames++];
-
-	frame = { _Unwind_GetIP(context), _Unwind_GetCFA(context),
-		  _Unwind_GetRegionStart(context) };
-	if (frame.ip == reinterpret_cast<std::uintptr_t>(unwind_call_return))
-		for (int i = 0; i < 18; i++)
-			shared->registers[i] = _Unwind_GetGR(
-				context, UNWIND_FIRST_REGISTER + i);
-	return _URC_NO_REASON;
-}
-
-void handler()
-{
-	shared->calls_since_signal = 0;
-	if (shared->throws)
-		throw Thrown();
-	shared->frames = 0;
-	_Unwind_Backtrace(record, nullptr);
-}
-
-void plain_handler(int)
-{
-	handler();
-}
-
-void siginfo_handler(int, siginfo_t *, void *)
-{
-	handler();
-}
-
-constexpr int plain_signal = SIGUSR2;
-constexpr int siginfo_signal = SIGUSR1;
-
-void install_handlers()
-{
-	/* An exception leaves the handler for good: it must not be blocked */
-	struct sigaction plain {
-	}, siginfo{};
-
-	plain.sa_handler = plain_handler;
-	plain.sa_flags = SA_NODEFER;
-	siginfo.sa_sigaction = siginfo_handler;
-	siginfo.sa_flags = SA_NODEFER | SA_SIGINFO;
-	sigaction(plain_signal, &plain, nullptr);
-	sigaction(siginfo_signal, &siginfo, nullptr);
-}
-
-[[gnu::noinline]] void call_and_catch()
-{
-	try {
-		unwind_call(&shared->call);
-	} catch (const Thrown &) {
-		shared->caught++;
-	}
-}
-
-/* The whole life of the process that gets the signals */
-void call_forever()
-{
-	constexpr unsigned int plenty = 20000;
-
-	install_handlers();
-	for (;;) {
-		call_and_catch();
-		/* An instruction that is needed only once in a while */
-		if (++shared->calls_since_signal > plenty)
-			raise(SIGSTOP);
-	}
-}
-
 struct Kind {
 	int signal;
 	bool throws;
@@ -166,9 +66,9 @@ struct Kind {
 };
 
 constexpr Kind kinds[] = {
-	{ siginfo_signal, false, "backtrace" },
-	{ plain_signal, false, "backtrace without SA_SIGINFO" },
-	{ siginfo_signal, true, "exception" },
+	{ unwind::siginfo_signal, false, "backtrace" },
+	{ unwind::plain_signal, false, "backtrace without SA_SIGINFO" },
+	{ unwind::siginfo_signal, true, "exception" },
 };
 
 /* What is wrong, in words; empty when nothing is */
@@ -237,7 +137,8 @@ class Victim {
 	bool go_to(Case &t, const Sandbox &sandbox, std::uintptr_t pc)
 	{
 		if (!tracee_)
-			tracee_ = std::make_unique<Tracee>(call_forever);
+			tracee_ =
+				std::make_unique<Tracee>(unwind::call_forever);
 
 		const Stop stop = tracee_->run_to(pc);
 
