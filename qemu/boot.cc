@@ -388,14 +388,12 @@ void common_options(CLI::App &command, Arguments &arguments)
 			   "seconds of silence that mean a hang");
 }
 
-} /* namespace */
-
-int main(int argc, char **argv)
+int run(int argc, char **argv)
 {
 	Arguments arguments;
 	CLI::App app("boots a machine in QEMU and judges what it says");
 	auto *test = app.add_subcommand("test", "run the guest's tests");
-	auto *run = app.add_subcommand("run", "run one command in the guest");
+	auto *command = app.add_subcommand("run", "run one command in it");
 
 	app.require_subcommand(1);
 	common_options(*test, arguments);
@@ -403,22 +401,26 @@ int main(int argc, char **argv)
 		->required();
 	test->add_option("--mode", arguments.modes, "one boot for each")
 		->required();
-	common_options(*run, arguments);
-	run->add_flag("--interactive", arguments.interactive,
-		      "connect the terminal");
+	common_options(*command, arguments);
+	command->add_flag("--interactive", arguments.interactive,
+			  "connect the terminal");
 	CLI11_PARSE(app, argc, argv);
 
+	require_file(arguments.kernel);
+	require_file(arguments.initrd);
+	return *test ? test_machine(arguments) : run_command(arguments);
+}
+
+} /* namespace */
+
+int main(int argc, char **argv)
+{
 	try {
-		require_file(arguments.kernel);
-		require_file(arguments.initrd);
-		return *test ? test_machine(arguments) : run_command(arguments);
-	} catch (const UserError &error) {
-		fmt::print(stderr, "boot: {}\n", error.what());
-		return status_usage;
+		return run(argc, argv);
 	} catch (const Interrupted &) {
 		return status_interrupted;
-	} catch (const std::system_error &error) {
-		fmt::print(stderr, "boot: {}\n", error.what());
-		return status_failed;
+	} catch (const std::exception &error) {
+		fprintf(stderr, "boot: %s\n", error.what());
+		return status_usage;
 	}
 }

@@ -313,9 +313,7 @@ void write_user(const Arguments &arguments)
 	archive.write();
 }
 
-} /* namespace */
-
-int main(int argc, char **argv)
+int run(int argc, char **argv)
 {
 	Arguments arguments;
 	CLI::App app("writes the list of files of an initramfs");
@@ -335,14 +333,18 @@ int main(int argc, char **argv)
 	user->add_option("files", arguments.files);
 	CLI11_PARSE(app, argc, argv);
 
+	*tests ? write_tests(arguments) : write_user(arguments);
+	return 0;
+}
+
+} /* namespace */
+
+int main(int argc, char **argv)
+{
 	try {
-		*tests ? write_tests(arguments) : write_user(arguments);
-	} catch (const UserError &error) {
-		fmt::print(stderr, "initramfs: {}\n", error.what());
-		return status_usage;
-	} catch (const fs::filesystem_error &error) {
-		fmt::print(stderr, "initramfs: {}\n", error.what());
+		return run(argc, argv);
+	} catch (const std::exception &error) {
+		fprintf(stderr, "initramfs: %s\n", error.what());
 		return status_usage;
 	}
-	return 0;
 }

@@ -212,9 +212,7 @@ class Report {
 	std::vector<MachineResult> results_;
 };
 
-} /* namespace */
-
-int main(int argc, char **argv)
+int run(int argc, char **argv)
 {
 	Arguments arguments;
 	CLI::App app("prints the summary and the table of qemu-test");
@@ -228,12 +226,19 @@ int main(int argc, char **argv)
 		->required();
 	CLI11_PARSE(app, argc, argv);
 
+	Report report(arguments);
+	report.print_tables();
+	return report.print_summary() ? 0 : status_failed;
+}
+
+} /* namespace */
+
+int main(int argc, char **argv)
+{
 	try {
-		Report report(arguments);
-		report.print_tables();
-		return report.print_summary() ? 0 : status_failed;
-	} catch (const UserError &error) {
-		fmt::print(stderr, "report: {}\n", error.what());
+		return run(argc, argv);
+	} catch (const std::exception &error) {
+		fprintf(stderr, "report: %s\n", error.what());
 		return status_usage;
 	}
 }

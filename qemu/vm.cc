@@ -165,6 +165,7 @@ std::vector<std::string> command_line(const VmConfig &config, int log,
 {
 	std::vector<char *> argv;
 
+	argv.reserve(args.size() + 1);
 	for (const auto &arg : args)
 		argv.push_back(const_cast<char *>(arg.c_str()));
 	argv.push_back(nullptr);

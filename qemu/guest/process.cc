@@ -28,6 +28,8 @@ constexpr int cannot_exec = 127;
 std::vector<char *> pointers(const std::vector<std::string> &strings)
 {
 	std::vector<char *> result;
+
+	result.reserve(strings.size() + 1);
 	for (const auto &string : strings)
 		result.push_back(const_cast<char *>(string.c_str()));
 	result.push_back(nullptr);
