@@ -132,10 +132,13 @@ std::int64_t allowed_lag()
 
 std::string text(const Stamp &stamp)
 {
+	/* Half a second before zero is -1 s and 500000000 ns */
+	const bool negative = stamp.sec < 0 && stamp.nsec > 0;
 	char line[64];
 
-	snprintf(line, sizeof(line), "%" PRId64 ".%09" PRId64, stamp.sec,
-		 stamp.nsec);
+	snprintf(line, sizeof(line), "%s%" PRId64 ".%09" PRId64,
+		 negative ? "-" : "", negative ? -(stamp.sec + 1) : stamp.sec,
+		 negative ? nsec_per_sec - stamp.nsec : stamp.nsec);
 	return line;
 }
 

@@ -245,6 +245,25 @@ void check_code_moved_alone(ktap::Case &t)
 	check_signals(t, vdso::Image(reinterpret_cast<std::uintptr_t>(target)));
 }
 
+/* It would leave the process with a trampoline that the kernel cannot find */
+void check_part_refused(ktap::Case &t)
+{
+	const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+	const std::vector<vdso::Mapping> code = vdso::mappings("[vdso]");
+
+	if (code.empty() || code[0].end - code[0].start <= page)
+		return t.skip("[vdso] is not more than a page");
+
+	void *area = mmap(nullptr, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
+	const void *target = mremap(vdso::at<void>(code[0].start), page, page,
+				    MREMAP_MAYMOVE | MREMAP_FIXED, area);
+
+	if (target != MAP_FAILED)
+		return t.lacking("the kernel moves a part of [vdso]");
+	t.check(errno == EINVAL, "mremap: %s", strerror(errno));
+}
+
 /*
  * The kernel then writes the trampoline on the stack, which only helps if that
  * can be executed: so the handler gets a stack that can.
@@ -292,6 +311,7 @@ int main(int argc, char **argv)
 	suite.add("moved again and again", check_moved_often);
 	suite.add("moved, then forked", check_moved_then_forked);
 	suite.add("only the code moved: signals", check_code_moved_alone);
+	suite.add("a part alone does not move", check_part_refused);
 	suite.add("unmapped: signals", check_unmapped);
 	return suite.run(argc, argv);
 }
