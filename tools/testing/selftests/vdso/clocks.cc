@@ -133,7 +133,8 @@ std::int64_t allowed_lag()
 std::string text(const Stamp &stamp)
 {
 	/* Half a second before zero is -1 s and 500000000 ns */
-	const bool negative = stamp.sec < 0 && stamp.nsec > 0;
+	const bool negative =
+		stamp.sec < 0 && stamp.nsec > 0 && stamp.nsec < nsec_per_sec;
 	char line[64];
 
 	snprintf(line, sizeof(line), "%s%" PRId64 ".%09" PRId64,
