@@ -9,6 +9,7 @@
  */
 #include "bench.h"
 #include "count.h"
+#include "diff.h"
 #include "image.h"
 
 #include <CLI/CLI.hpp>
@@ -117,7 +118,16 @@ int lab_main(int argc, char **argv)
 	bench_cmd->add_option("--json", bench_opt.json, "write the table to this file");
 	bench_cmd->add_flag("--strict", bench_opt.strict, "fail if a goal is not met");
 
+	diff_options diff_opt;
+	auto *diff_cmd = app.add_subcommand("diff", "images against a reference, random pages");
+	diff_cmd->add_option("image", diff_opt.images, "vdso*.so or vdso*.so.dbg")->required();
+	diff_cmd->add_option("--cases", diff_opt.cases, "how many");
+	diff_cmd->add_option("--seed", diff_opt.seed, "of the random numbers");
+	diff_cmd->add_option("--replay", diff_opt.replay, "the one case in this file");
+
 	CLI11_PARSE(app, argc, argv);
+	if (diff_cmd->parsed())
+		return diff(env, diff_opt) ? 1 : 0;
 	if (bench_cmd->parsed())
 		return run_bench(env, bench_opt);
 	return run_count(env, count_opt);
