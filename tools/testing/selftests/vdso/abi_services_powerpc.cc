@@ -97,6 +97,20 @@ bool exists(int number)
 	return !result.failed || result.value != ENOSYS;
 }
 
+/* Not every one of the last few may be configured; none is behind them */
+bool is_count(unsigned int count)
+{
+	constexpr int few = 4;
+	const auto end = static_cast<int>(count);
+	bool before = false, behind = false;
+
+	for (int i = 0; i < few; i++) {
+		before |= exists(end - 1 - i);
+		behind |= exists(end + i);
+	}
+	return before && !behind;
+}
+
 /* The first system call is the highest bit of the first word */
 bool in_map(std::span<const std::uint32_t> map, int number)
 {
@@ -114,8 +128,8 @@ void check_syscall_map(Case &t, const void *function)
 
 	t.check(!result.failed && !again.failed, "error");
 	t.check(result.value == again.value, "another map with NULL");
-	/* Every kernel this runs on has clock_gettime64's number at least */
-	if (!t.check(count > 403 && count < 1024, "%u system calls", count))
+	/* The map has a size: do not read behind it because of a bad count */
+	if (!t.check(count < 1024 && is_count(count), "%u system calls", count))
 		return;
 
 	const auto *words = vdso::at<const std::uint32_t>(
