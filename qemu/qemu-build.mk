@@ -19,3 +19,10 @@ $(foreach m,$(machines),$(foreach v,base patched,\
 ifeq ($(words $(MACHINE)),1)
 qemu-run-boot: | $(call need_qemu,$(MACHINE))
 endif
+
+# What it emulates, tested from below by bare-metal images, and guests that try to
+# crash it.
+PHONY += qemu-check qemu-fuzz
+qemu-check qemu-fuzz: qemu-%: qemu
+	$(Q)$(MAKE) $(if $(filter 1,$(V)),,-s) -C tools/testing/qemu OUTPUT=$(O)/qemu-7.2.tests \
+		QEMU=$(qemu_built) $*
