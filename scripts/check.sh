@@ -1,0 +1,195 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# check.sh [NAME...]: everything that can be checked, or the checks named, one line each.
+# What a check prints goes to build/log/check-<name>.log and is shown when it fails. The last
+# line is the sum: "N passed, N failed, N skipped", where each case that a guest ran counts.
+
+. "$(dirname "$0")/lib.sh"
+
+ALL="shell format tidy spdx hosts mails checkpatch unit errors boots results watchdog run images"
+passed=0 failed=0 skipped=0
+
+cd "$TOP"
+mkdir -p "$O/log"
+
+files()
+{
+	git ls-files -- "$@"
+}
+
+make_()
+{
+	"${MAKE:-make}" O="$O" "$@"
+}
+
+check_shell()
+{
+	files '*.sh' .ci/run | xargs shellcheck
+}
+
+# The kernel's own style file, from the tree that it belongs to.
+check_format()
+{
+	files '*.cc' 'tools/**/*.h' 'qemu/**/*.h' 'tools/*.h' 'qemu/*.h' |
+		xargs clang-format --dry-run -Werror --style="file:$BASE_TREE/.clang-format"
+}
+
+tidy()
+{
+	_flags=$1
+	shift
+	# shellcheck disable=SC2016 # the inner shell's
+	printf '%s\n' "$@" | xargs -r -P 2 -n 4 sh -c 'f=$1; shift; clang-tidy --quiet "$@" -- $f' sh \
+		"-std=c++20 $_flags"
+}
+
+check_tidy()
+{
+	# shellcheck disable=SC2046 # file names without spaces, see check_spdx
+	tidy "-I." $(files 'qemu/*.cc' 'qemu/guest/*.cc')
+	# shellcheck disable=SC2046
+	tidy "-Itools/vdso" $(files 'tools/vdso/*.cc')
+	_cross="--target=powerpc64le-linux-gnu -isystem /usr/powerpc64le-linux-gnu/include"
+	# shellcheck disable=SC2046
+	tidy "$_cross" $(files 'tools/testing/selftests/vdso/*.cc')
+}
+
+# Everything but the license itself, data in JSON, and mails, which are patches to files
+# that have a line of their own.
+check_spdx()
+{
+	_bad=$(files | grep -v -E '\.(json|patch)$|/series$|/cover$|^COPYING$|\.ver$' | while read -r f; do
+		head -n 3 "$f" | grep -q 'SPDX-License-Identifier: GPL-2.0' || echo "$f"
+	done)
+	[ -z "$_bad" ] || { echo "no SPDX line: $_bad"; return 1; }
+}
+
+# Where this machine installs from is nobody's business.
+check_hosts()
+{
+	# shellcheck disable=SC2016 # apt's
+	_hosts=$(apt-get indextargets --format '$(REPO_URI)' | sed -n 's|^[a-z+]*://\([^/:]*\).*|\1|p' | sort -u)
+	for h in $_hosts; do
+		! git grep -n -F "$h" || return 1
+	done
+}
+
+# What 'git am' makes of the mails, against the files here.
+check_mails()
+{
+	make_ apply
+	_tip=$(get "$TREE.applied" tip)
+	[ -n "$_tip" ] || { echo "nothing is applied"; return 1; }
+	git -C "$TREE" diff --find-renames --diff-filter=A --name-only "$(base_commit)" "$_tip" >"$O/.added"
+	while read -r f; do
+		git -C "$TREE" show "$_tip:$f" | cmp - "$f" || return 1
+	done <"$O/.added"
+	for f in $(files arch lib include Documentation); do
+		grep -q -x "$f" "$O/.added" || { echo "$f is in no mail"; return 1; }
+	done
+}
+
+# Left alone: what checkpatch asks to be looked at and is as it should be.
+#  FILE_PATH_CHANGES  MAINTAINERS has all of arch/powerpc in one entry
+#  ARCH_DEFINES       the two widths of one architecture is what these files are about
+check_checkpatch()
+{
+	GIT_AUTHOR_NAME=Submitter GIT_AUTHOR_EMAIL=submitter@localhost \
+		GIT_COMMITTER_NAME=Submitter GIT_COMMITTER_EMAIL=submitter@localhost make_ series
+	cd "$BASE_TREE"
+	for f in "$O"/outgoing/*.patch; do
+		case $f in
+		*/0000-*) continue ;;
+		esac
+		perl scripts/checkpatch.pl --strict --quiet --show-types --no-tree \
+			--ignore FILE_PATH_CHANGES,ARCH_DEFINES "$f"
+	done
+}
+
+check_unit()
+{
+	make_ qemu-unit
+	make_ -C tools/vdso O="$O/host" check
+}
+
+check_errors()
+{
+	scripts/check-errors.sh
+}
+
+check_boots()
+{
+	make_ qemu-test
+}
+
+# Not a check of its own: the cases of check_boots, each in its place.
+count_results()
+{
+	for f in "$O"/results/*-base.json "$O"/results/*-patched.json; do
+		[ -f "$f" ] || continue
+		_counts=$(python3 -c '
+import json, sys
+status = [test["status"] for test in json.load(open(sys.argv[1]))["tests"]]
+for number in map(status.count, ("pass", "fail", "skip")): print(number)' "$f")
+		passed=$((passed + $(echo "$_counts" | sed -n 1p)))
+		failed=$((failed + $(echo "$_counts" | sed -n 2p)))
+		skipped=$((skipped + $(echo "$_counts" | sed -n 3p)))
+	done
+}
+
+check_watchdog()
+{
+	make_ qemu-watchdog
+}
+
+# A foreign dynamic and a foreign static program, and the status of the command.
+check_run()
+{
+	_m=ppc64le-power9
+	mkdir -p "$O/check"
+	echo 'int puts(const char *); int main(void) { puts("hello"); return 7; }' >"$O/check/hello.c"
+	powerpc64le-linux-gnu-gcc -o "$O/check/dynamic" "$O/check/hello.c"
+	powerpc64le-linux-gnu-gcc -static -o "$O/check/static" "$O/check/hello.c"
+	for p in dynamic static; do
+		_status=0
+		make_ qemu-run MACHINE=$_m FILES="$O/check/$p" CMD="$p" >"$O/check/$p.out" || _status=$?
+		cat "$O/check/$p.out"
+		# make's own status is 2 whatever failed; the command's is in what it says
+		[ "$_status" != 0 ] && grep -q -x hello "$O/check/$p.out" || return 1
+	done
+}
+
+check_images()
+{
+	make_ bench
+	make_ check-vdso
+}
+
+# One check, in a process of its own: the first command that fails ends it.
+if [ "${1:-}" = --run ]; then
+	"check_$2"
+	exit 0
+fi
+
+# shellcheck disable=SC2086 # a list
+[ $# -gt 0 ] || set -- $ALL
+for name; do
+	[ "$name" != results ] || { count_results; continue; }
+	log=$O/log/check-$name.log
+	start=$(date +%s)
+	status=0
+	"$0" --run "$name" >"$log" 2>&1 </dev/null || status=$?
+	took=$(($(date +%s) - start))
+	if [ $status -eq 0 ]; then
+		passed=$((passed + 1))
+		echo "ok $name ($took s)"
+	else
+		failed=$((failed + 1))
+		tail -n 60 "$log" | sed 's/^/    /'
+		echo "not ok $name ($took s), all of it is in $(rel "$log")"
+	fi
+done
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed -eq 0 ]
