@@ -171,7 +171,7 @@ template <typename E> class image {
 		return at<typename E::shdr>(ehdr().shoff, ehdr().shnum);
 	}
 
-	std::string string(uint32_t strtab, uint32_t offset) const
+	std::string text(uint32_t strtab, uint32_t offset) const
 	{
 		if (strtab >= ehdr().shnum)
 			die("no string table");
@@ -193,7 +193,7 @@ template <typename E> class image {
 
 	std::string name(const typename E::shdr &section) const
 	{
-		return string(ehdr().shstrndx, section.name);
+		return text(ehdr().shstrndx, section.name);
 	}
 
 	void check_header() const
@@ -228,7 +228,7 @@ template <typename E> class image {
 		const auto *sym = at<typename E::sym>(dynsym.offset, count);
 
 		for (size_t i = 1; i < count; i++) {
-			std::string what = string(dynsym.link, sym[i].name);
+			std::string what = text(dynsym.link, sym[i].name);
 
 			if (sym[i].shndx == shn_undef)
 				die("undefined symbol " + what);

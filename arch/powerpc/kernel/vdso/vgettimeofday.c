@@ -2,14 +2,8 @@
 /*
  * The clock functions of the vDSO. They follow the convention of system calls:
  * r3 is 0, or CR0.SO is set and r3 is a positive errno.
- *
- * The prototypes are those of the C library, with 32-bit times in the 32-bit
- * vDSO unless the name says otherwise.
  */
 #include "../../../../lib/vdso/gettimeofday.c"
-
-int __kernel_gettimeofday(struct __kernel_old_timeval *tv, struct timezone *tz);
-__kernel_old_time_t __kernel_time(__kernel_old_time_t *time);
 
 int __kernel_gettimeofday(struct __kernel_old_timeval *tv, struct timezone *tz)
 {
@@ -22,11 +16,6 @@ __kernel_old_time_t __kernel_time(__kernel_old_time_t *time)
 }
 
 #ifdef BUILD_VDSO32
-int __kernel_clock_gettime(clockid_t clock, struct old_timespec32 *ts);
-int __kernel_clock_gettime64(clockid_t clock, struct __kernel_timespec *ts);
-int __kernel_clock_getres(clockid_t clock, struct old_timespec32 *res);
-int __kernel_clock_getres_time64(clockid_t clock, struct __kernel_timespec *res);
-
 int __kernel_clock_gettime(clockid_t clock, struct old_timespec32 *ts)
 {
 	return vdso_return(__cvdso_clock_gettime32(clock, ts));
@@ -47,9 +36,6 @@ int __kernel_clock_getres_time64(clockid_t clock, struct __kernel_timespec *res)
 	return vdso_return(__cvdso_clock_getres(clock, res));
 }
 #else
-int __kernel_clock_gettime(clockid_t clock, struct __kernel_timespec *ts);
-int __kernel_clock_getres(clockid_t clock, struct __kernel_timespec *res);
-
 int __kernel_clock_gettime(clockid_t clock, struct __kernel_timespec *ts)
 {
 	return vdso_return(__cvdso_clock_gettime(clock, ts));

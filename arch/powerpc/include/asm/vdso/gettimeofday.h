@@ -43,12 +43,12 @@ static __always_inline int vdso_syscall2(unsigned long nr, unsigned long arg1,
 	return r3;
 }
 
-#ifdef __powerpc64__
-#define __VDSO_NR_clock_gettime	__NR_clock_gettime
-#define __VDSO_NR_clock_getres	__NR_clock_getres
-#else
+#ifdef BUILD_VDSO32
 #define __VDSO_NR_clock_gettime	__NR_clock_gettime64
 #define __VDSO_NR_clock_getres	__NR_clock_getres_time64
+#else
+#define __VDSO_NR_clock_gettime	__NR_clock_gettime
+#define __VDSO_NR_clock_getres	__NR_clock_getres
 #endif
 
 static __always_inline
@@ -168,14 +168,15 @@ static __always_inline u64 vdso_calc_delta(u64 cycles, u64 last, u64 mask, u32 m
 	u64 delta = cycles - last;
 
 	/* Two multiplications and an addition less, unless no tick came for long */
-	if (!__is_defined(__powerpc64__) && likely(!(delta >> 32)))
+	if (__is_defined(BUILD_VDSO32) && likely(!(delta >> 32)))
 		return (u64)(u32)delta * mult;
 
 	return delta * mult;
 }
+
 #define vdso_calc_delta vdso_calc_delta
 
-#ifndef __powerpc64__
+#ifdef BUILD_VDSO32
 /*
  * Returns @ns >> @shift, which is less than 2^32 unless no tick came for four
  * seconds. @shift is between 1 and 31, see clocks_calc_mult_shift(): it takes a
@@ -191,6 +192,7 @@ static __always_inline u64 vdso_shift_ns(u64 ns, u32 shift)
 
 	return likely(!hi) ? lo : (u64)hi << 32 | lo;
 }
+
 #define vdso_shift_ns vdso_shift_ns
 
 /*
@@ -209,8 +211,26 @@ static __always_inline void vdso_set_ts(struct __kernel_timespec *ts, s64 sec, u
 	ts->tv_sec = sec;
 	ts->tv_nsec = (u32)ns;
 }
+
 #define vdso_set_ts vdso_set_ts
-#endif /* __powerpc64__ */
+#endif /* BUILD_VDSO32 */
+
+/*
+ * The clock functions, see vgettimeofday.c: 0, or a positive errno and CR0.SO
+ * set. They have the prototypes of the C library, with 32-bit times in the
+ * 32-bit vDSO unless the name says otherwise.
+ */
+int __kernel_gettimeofday(struct __kernel_old_timeval *tv, struct timezone *tz);
+__kernel_old_time_t __kernel_time(__kernel_old_time_t *time);
+#ifdef BUILD_VDSO32
+int __kernel_clock_gettime(clockid_t clock, struct old_timespec32 *ts);
+int __kernel_clock_gettime64(clockid_t clock, struct __kernel_timespec *ts);
+int __kernel_clock_getres(clockid_t clock, struct old_timespec32 *res);
+int __kernel_clock_getres_time64(clockid_t clock, struct __kernel_timespec *res);
+#else
+int __kernel_clock_gettime(clockid_t clock, struct __kernel_timespec *ts);
+int __kernel_clock_getres(clockid_t clock, struct __kernel_timespec *res);
+#endif
 
 #endif /* __ASSEMBLY__ */
 

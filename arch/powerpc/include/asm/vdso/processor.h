@@ -4,19 +4,16 @@
 
 #ifndef __ASSEMBLY__
 
-/* Macros for adjusting thread priority (hardware multi-threading) */
-#define HMT_very_low()		asm volatile("or 31, 31, 31	# very low priority")
-#define HMT_low()		asm volatile("or 1, 1, 1	# low priority")
-#define HMT_medium_low()	asm volatile("or 6, 6, 6	# medium low priority")
-#define HMT_medium()		asm volatile("or 2, 2, 2	# medium priority")
-#define HMT_medium_high()	asm volatile("or 5, 5, 5	# medium high priority")
-#define HMT_high()		asm volatile("or 3, 3, 3	# high priority")
-
+static inline void cpu_relax(void)
+{
 #ifdef CONFIG_PPC64
-#define cpu_relax()	do { HMT_low(); HMT_medium(); barrier(); } while (0)
+	/* Low priority and back to medium: the other threads of the core run */
+	asm volatile("or	1, 1, 1\n\t"
+		     "or	2, 2, 2" : : : "memory");
 #else
-#define cpu_relax()	barrier()
+	asm volatile("" : : : "memory");
 #endif
+}
 
 #endif /* __ASSEMBLY__ */
 
