@@ -416,10 +416,10 @@ unsigned diff(const environment &env, const diff_options &opt)
 							      path) };
 			found = differs(images, { c }, compared);
 		}
-		for (uint64_t n = 0; !found && opt.replay.empty() && n < opt.cases;) {
+		while (!found && opt.replay.empty() && compared < opt.cases) {
 			std::vector<test_case> cases;
 
-			for (; cases.size() < batch && n < opt.cases; n++)
+			while (cases.size() < batch)
 				cases.push_back(gen.next());
 			found = differs(images, cases, compared);
 		}

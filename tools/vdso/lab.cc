@@ -11,6 +11,7 @@
 #include "count.h"
 #include "diff.h"
 #include "image.h"
+#include "torture.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -125,7 +126,16 @@ int lab_main(int argc, char **argv)
 	diff_cmd->add_option("--seed", diff_opt.seed, "of the random numbers");
 	diff_cmd->add_option("--replay", diff_opt.replay, "the one case in this file");
 
+	torture_options torture_opt;
+	auto *torture_cmd = app.add_subcommand("torture", "read a page that is being rewritten");
+	torture_cmd->add_option("image", torture_opt.images, "vdso*.so or vdso*.so.dbg")->required();
+	torture_cmd->add_option("--seconds", torture_opt.seconds, "for all images together");
+	torture_cmd->add_flag("--broken-writer", torture_opt.broken_writer,
+			      "leave the sequence counter alone: this has to fail");
+
 	CLI11_PARSE(app, argc, argv);
+	if (torture_cmd->parsed())
+		return torture(env, torture_opt) ? 1 : 0;
 	if (diff_cmd->parsed())
 		return diff(env, diff_opt) ? 1 : 0;
 	if (bench_cmd->parsed())

@@ -37,6 +37,10 @@ class subject {
 	std::vector<patch> pages(const timekeeper &tk) const;
 	std::vector<patch> pages(const timekeeper &tk, const timens_offsets &offsets) const;
 	uint64_t seq_address(bool raw, bool in_timens) const;
+	uint64_t data_address() const
+	{
+		return view_page + lay.data_offset;
+	}
 	uint64_t view_address() const
 	{
 		return view_page;

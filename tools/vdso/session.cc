@@ -135,7 +135,9 @@ uint64_t session::add_image(const image &img, uint64_t bytes_before,
 	return base;
 }
 
-template <class I> std::vector<unsigned char> session::write_job(const std::vector<call> &calls)
+template <class I>
+std::vector<unsigned char> session::write_job(const std::vector<call> &calls,
+					      const torture_plan *plan)
 {
 	job::header<I> header = {};
 	uint64_t at = round_up(sizeof(header), page);
@@ -150,6 +152,7 @@ template <class I> std::vector<unsigned char> session::write_job(const std::vect
 		seg.addr = areas[i].addr;
 		seg.size = areas[i].content.size();
 		seg.prot = areas[i].prot;
+		seg.shared = plan && (areas[i].prot & PROT_WRITE) && areas[i].addr != scratch_addr;
 		seg.offset = at;
 		at += areas[i].content.size();
 	}
@@ -160,6 +163,22 @@ template <class I> std::vector<unsigned char> session::write_job(const std::vect
 	at += calls.size() * sizeof(job::result<I>);
 
 	std::vector<unsigned char> file(at);
+	if (plan) {
+		auto &t = header.torture;
+
+		t.seconds = plan->seconds;
+		t.nr_versions = plan->versions.size();
+		t.version_size = plan->versions[0].size();
+		t.page = plan->page;
+		t.seq = plan->seq;
+		t.counter = counter_addr;
+		t.tolerance = plan->tolerance;
+		t.keep_seq = plan->keep_seq;
+		t.versions = file.size();
+		for (const auto &version : plan->versions)
+			file.insert(file.end(), version.begin(), version.end());
+		file.resize(round_up(file.size(), 8));
+	}
 	memcpy(file.data(), &header, sizeof(header));
 	for (size_t i = 0; i < areas.size(); i++)
 		memcpy(&file[header.segments[i].offset], areas[i].content.data(),
@@ -176,6 +195,8 @@ template <class I> std::vector<unsigned char> session::write_job(const std::vect
 		out.event = in.event;
 		out.seq = in.seq;
 		out.data_page = in.data_page;
+		out.check = in.check;
+		out.time_size = in.time_size;
 		out.out = scratch_addr;
 		for (size_t n = 0; n < in.patches.size() && n < job::copies; n++) {
 			out.copies[n].addr = in.patches[n].addr;
@@ -211,43 +232,80 @@ std::vector<outcome> session::read_results(const std::vector<unsigned char> &fil
 	return outcomes;
 }
 
-std::vector<outcome> session::run(const std::vector<call> &calls, bool trace, unsigned seconds)
+template <class I>
+torture_result session::read_torture(const std::vector<unsigned char> &file)
+{
+	job::header<I> header;
+
+	memcpy(&header, file.data(), sizeof(header));
+	const auto &t = header.torture;
+	return { t.readings, t.updates,	   t.bad_call, t.bad_sec,
+		 t.bad_nsec, t.bad_before, t.bad_after };
+}
+
+/* Runs the guest on @job, and returns the job as the guest left it. */
+std::vector<unsigned char> session::execute(const std::vector<unsigned char> &job,
+					    const std::vector<std::string> &extra, unsigned seconds)
 {
 	guest_kind kind = kind_of(arch, order);
-	bool big = order == std::endian::big;
 	temp_dir dir;
-	std::string job_path = dir.path() + "/job", trace_path = dir.path() + "/trace";
-	std::vector<unsigned char> file =
-		big ? write_job<vdso::big>(calls) : write_job<vdso::little>(calls);
-
-	write_file(job_path, file);
+	std::string path = dir.path() + "/job";
 	std::vector<std::string> argv = { kind.qemu, "-B", "0x100000000", "-cpu",
 					  env.cpu.empty() ? kind.cpu : env.cpu };
+
+	write_file(path, job);
+	argv.insert(argv.end(), extra.begin(), extra.end());
+	argv.insert(argv.end(),
+		    { env.guest_dir + "/" + kind.guest, path, std::to_string(job.size()) });
+	run_process(argv, seconds);
+	return read_file(path);
+}
+
+std::vector<outcome> session::run(const std::vector<call> &calls, bool trace, unsigned seconds)
+{
+	bool big = order == std::endian::big;
+	temp_dir dir;
+	std::string trace_path = dir.path() + "/trace";
+	std::vector<std::string> extra;
+
 	if (trace) {
 		std::string filter = fmt::format("{:#x}+4", marker_addr);
 
 		for (auto [start, size] : text)
 			filter += fmt::format(",{:#x}+{:#x}", start, size);
-		argv.insert(argv.end(), { "-singlestep", "-d", "exec,nochain", "-dfilter", filter,
-					  "-D", trace_path });
+		extra = { "-singlestep", "-d", "exec,nochain", "-dfilter", filter, "-D",
+			  trace_path };
 	}
-	argv.insert(argv.end(),
-		    { env.guest_dir + "/" + kind.guest, job_path, std::to_string(file.size()) });
-	run_process(argv, seconds);
-
-	file = read_file(job_path);
+	auto file = execute(big ? write_job<vdso::big>(calls, nullptr) :
+				  write_job<vdso::little>(calls, nullptr),
+			    extra, seconds);
 	std::vector<outcome> outcomes = big ? read_results<vdso::big>(file, calls.size()) :
 					      read_results<vdso::little>(file, calls.size());
-	if (trace) {
-		auto traces = read_trace(trace_path);
-
-		if (traces.size() != calls.size())
-			throw user_error{ fmt::format("{}: {} calls in the execution log, not {}",
-						      kind.qemu, traces.size(), calls.size()) };
-		for (size_t i = 0; i < calls.size(); i++)
-			outcomes[i].trace = std::move(traces[i]);
-	}
+	if (!trace)
+		return outcomes;
+	auto traces = read_trace(trace_path);
+	if (traces.size() != calls.size())
+		throw user_error{ fmt::format("{} calls in qemu's execution log, not {}",
+					      traces.size(), calls.size()) };
+	for (size_t i = 0; i < calls.size(); i++)
+		outcomes[i].trace = std::move(traces[i]);
 	return outcomes;
+}
+
+torture_result session::torture(const std::vector<call> &calls, const torture_plan &plan)
+{
+	auto seconds = static_cast<unsigned>(plan.seconds) + 60;
+
+	for (auto &a : areas)
+		if (a.addr == counter_addr)
+			for (unsigned i = 0; i < 8; i++)
+				a.content[order == std::endian::big ? 7 - i : i] =
+					static_cast<unsigned char>(plan.counter >> (8 * i));
+	if (order == std::endian::big)
+		return read_torture<vdso::big>(
+			execute(write_job<vdso::big>(calls, &plan), {}, seconds));
+	return read_torture<vdso::little>(
+		execute(write_job<vdso::little>(calls, &plan), {}, seconds));
 }
 
 } // namespace vdso

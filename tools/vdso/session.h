@@ -30,6 +30,23 @@ struct call {
 	uint64_t seq = 0;
 	uint64_t data_page = 0;
 	std::vector<patch> patches = {};
+	job::check check = job::on_line; /* in a torture */
+	uint32_t time_size = 0;
+};
+
+struct torture_plan {
+	uint64_t seconds;
+	uint64_t page, seq;
+	uint64_t counter; /* where it starts */
+	uint64_t tolerance;
+	bool keep_seq;
+	std::vector<std::vector<unsigned char>> versions;
+};
+
+struct torture_result {
+	uint64_t readings, updates;
+	uint64_t bad_call; /* number + 1; 0: none */
+	uint64_t bad_sec, bad_nsec, bad_before, bad_after;
 };
 
 struct outcome {
@@ -63,6 +80,9 @@ class session {
 	/* @seconds: an image that is still running then has lost its way. */
 	std::vector<outcome> run(const std::vector<call> &calls, bool trace, unsigned seconds = 120);
 
+	/* Makes @calls over and over while another process changes the page. */
+	torture_result torture(const std::vector<call> &calls, const torture_plan &plan);
+
     private:
 	struct area {
 		uint64_t addr;
@@ -70,7 +90,12 @@ class session {
 		uint32_t prot;
 	};
 
-	template <class I> std::vector<unsigned char> write_job(const std::vector<call> &calls);
+	template <class I>
+	std::vector<unsigned char> write_job(const std::vector<call> &calls,
+					     const torture_plan *plan);
+	template <class I> torture_result read_torture(const std::vector<unsigned char> &file);
+	std::vector<unsigned char> execute(const std::vector<unsigned char> &job,
+					   const std::vector<std::string> &extra, unsigned seconds);
 	template <class I>
 	std::vector<outcome> read_results(const std::vector<unsigned char> &job, size_t count);
 

@@ -20,8 +20,15 @@ namespace arch
 using word = unsigned long;
 using siginfo = siginfo_t;
 
-constexpr word sys_exit = 1, sys_write = 4, sys_open = 5, sys_mmap = 90, sys_mprotect = 125,
+constexpr word sys_exit = 1, sys_fork = 2, sys_write = 4, sys_open = 5, sys_waitpid = 7,
+	       sys_kill = 37, sys_mmap = 90, sys_gettimeofday = 78, sys_mprotect = 125,
 	       sys_rt_sigaction = 173;
+
+/* As smp_wmb(): the stores before are seen before those after. */
+inline void write_barrier()
+{
+	asm volatile("sync" : : : "memory");
+}
 
 /* A PowerPC system call says error by CR0.SO; here -errno is returned. */
 inline word syscall(word nr, word a = 0, word b = 0, word c = 0, word d = 0, word e = 0, word f = 0)

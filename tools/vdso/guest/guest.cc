@@ -145,6 +145,108 @@ void run(const job::header<native> *job, const job::call<native> &call,
 		result->out[i] = at<volatile unsigned long long>(call.out)[i];
 }
 
+word seconds_now()
+{
+	word tv[2] = {};
+
+	arch::syscall(arch::sys_gettimeofday, reinterpret_cast<word>(tv), 0);
+	return tv[0];
+}
+
+/* The other process of a torture; runs until it is killed. */
+[[noreturn]] void write_forever(job::header<native> *job)
+{
+	auto &t = job->torture;
+	auto *versions = reinterpret_cast<const unsigned char *>(job) + t.versions;
+	auto *seq = at<volatile unsigned int>(t.seq);
+	auto *counter = at<volatile unsigned long long>(t.counter);
+	unsigned long long seq_at = t.seq - t.page, rest = seq_at + 4;
+
+	for (unsigned long long n = 0;; n = n + 1 < t.nr_versions ? n + 1 : 0) {
+		const unsigned char *version = versions + n * t.version_size;
+
+		if (!t.keep_seq)
+			*seq = *seq + 1;
+		arch::write_barrier();
+		copy_bytes(at<void>(t.page), version, seq_at);
+		copy_bytes(at<void>(t.page + rest), version + rest, t.version_size - rest);
+		arch::write_barrier();
+		if (!t.keep_seq)
+			*seq = *seq + 1;
+		*counter = *counter + 7;
+		*static_cast<volatile unsigned long long *>(&t.updates) = t.updates + 1;
+		/* readers that never see an even sequence counter read nothing */
+		for (unsigned pause = 0; pause < 40; pause++)
+			asm volatile("");
+	}
+}
+
+bool consistent(const job::torture<native> &t, const job::call<native> &call,
+		unsigned long long sec, unsigned long long nsec, unsigned long long before,
+		unsigned long long after)
+{
+	unsigned long long time = sec * 1000000000 + nsec;
+
+	switch (call.check) {
+	case job::linked:
+		return nsec == sec * job::link_factor;
+	case job::on_line_usec:
+		time = sec * 1000000000 + nsec * 1000;
+		before -= 1000;
+		break;
+	default:
+		break;
+	}
+	return before <= time + t.tolerance && time <= after + t.tolerance;
+}
+
+void read_for_a_while(job::header<native> *job, const job::call<native> *calls)
+{
+	auto &t = job->torture;
+	auto *counter = at<volatile unsigned long long>(t.counter);
+	word start = seconds_now();
+	job::result<native> result;
+
+	/* before the first update there is nothing to read */
+	while (!*static_cast<volatile unsigned long long *>(&t.updates))
+		;
+
+	for (unsigned long long n = 0;; n++) {
+		const auto &call = calls[n % job->nr_calls];
+		auto *out32 = at<volatile unsigned int>(call.out);
+		auto *out64 = at<volatile unsigned long long>(call.out);
+		unsigned long long before = *counter;
+
+		arch::call(call.function, call.args, result);
+		unsigned long long after = *counter;
+		unsigned long long sec = call.time_size == 8 ? out64[0] : out32[0];
+		unsigned long long nsec = call.time_size == 8 ? out64[1] : out32[1];
+		if (!consistent(t, call, sec, nsec, before, after)) {
+			t.bad_call = n % job->nr_calls + 1;
+			t.bad_sec = sec;
+			t.bad_nsec = nsec;
+			t.bad_before = before;
+			t.bad_after = after;
+			break;
+		}
+		t.readings = n + 1;
+		if (n % 1024 == 0 && seconds_now() - start >= t.seconds)
+			break;
+	}
+}
+
+void torture(job::header<native> *job, const job::call<native> *calls)
+{
+	constexpr word kill_signal = 9;
+	word pid = check(arch::syscall(arch::sys_fork), "guest: cannot fork\n");
+
+	if (!pid)
+		write_forever(job);
+	read_for_a_while(job, calls);
+	arch::syscall(arch::sys_kill, pid, kill_signal);
+	arch::syscall(arch::sys_waitpid, pid, 0, 0);
+}
+
 } // namespace
 
 extern "C" [[noreturn]] void guest_main(word *stack)
@@ -171,7 +273,8 @@ extern "C" [[noreturn]] void guest_main(word *stack)
 		const auto &seg = job->segments[i];
 
 		check(arch::mmap(static_cast<word>(seg.addr), static_cast<word>(seg.size),
-				 static_cast<int>(seg.prot), map_private | map_fixed, fd,
+				 static_cast<int>(seg.prot),
+				 (seg.shared ? map_shared : map_private) | map_fixed, fd,
 				 static_cast<word>(seg.offset)),
 		      "guest: cannot map a segment\n");
 	}
@@ -181,7 +284,9 @@ extern "C" [[noreturn]] void guest_main(word *stack)
 	auto *calls = reinterpret_cast<const job::call<native> *>(base + job->calls_offset);
 	auto *results = reinterpret_cast<job::result<native> *>(base + job->results_offset);
 
-	for (unsigned long long i = 0; i < job->nr_calls; i++)
+	if (job->torture.seconds)
+		torture(job, calls);
+	for (unsigned long long i = 0; !job->torture.seconds && i < job->nr_calls; i++)
 		run(job, calls[i], &results[i]);
 
 	arch::syscall(arch::sys_exit, 0);

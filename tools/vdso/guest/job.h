@@ -32,7 +32,7 @@ template <class I> struct segment {
 	typename I::u64 size;
 	typename I::u64 offset; /* in the job file */
 	typename I::u32 prot;
-	typename I::u32 pad;
+	typename I::u32 shared; /* with the writer of a torture */
 };
 
 template <class I> struct copy {
@@ -40,6 +40,15 @@ template <class I> struct copy {
 	typename I::u64 offset;
 	typename I::u64 size;
 };
+
+/* How the reader of a torture knows that a result is consistent. */
+enum check : unsigned {
+	on_line, /* the time in nanoseconds is the counter */
+	on_line_usec,
+	linked, /* nsec is a function of sec */
+};
+
+constexpr unsigned link_factor = 7919;
 
 template <class I> struct call {
 	typename I::u64 function;
@@ -50,6 +59,8 @@ template <class I> struct call {
 	typename I::u64 data_page;
 	typename I::u64 out; /* address of the words copied to the result */
 	typename I::u32 event;
+	typename I::u32 check;
+	typename I::u32 time_size; /* of tv_sec, in bytes */
 	typename I::u32 pad;
 	copy<I> copies[job::copies];
 };
@@ -64,6 +75,28 @@ template <class I> struct result {
 	typename I::u32 pad;
 };
 
+/*
+ * A writer goes round and round through versions of the page. All of them are
+ * the same straight line from counter to time, each given by another point and
+ * another scale, so a mixture of two is seen in the result.
+ */
+template <class I> struct torture {
+	typename I::u64 seconds; /* 0: none */
+	typename I::u64 nr_versions;
+	typename I::u64 versions; /* offset in the job file */
+	typename I::u64 version_size;
+	typename I::u64 page; /* where a version goes */
+	typename I::u64 seq; /* address of the sequence counter's low word */
+	typename I::u64 counter;
+	typename I::u64 tolerance; /* in nanoseconds */
+	typename I::u64 keep_seq; /* a broken writer, to see the reader notice */
+	/* what comes back */
+	typename I::u64 readings;
+	typename I::u64 updates;
+	typename I::u64 bad_call; /* number of the call + 1 */
+	typename I::u64 bad_sec, bad_nsec, bad_before, bad_after;
+};
+
 template <class I> struct header {
 	typename I::u32 magic;
 	typename I::u32 nr_segments;
@@ -72,6 +105,7 @@ template <class I> struct header {
 	typename I::u64 results_offset;
 	typename I::u64 marker; /* code that only returns; 0: none */
 	typename I::u64 page_size;
+	job::torture<I> torture;
 	segment<I> segments[max_segments];
 };
 
