@@ -13,7 +13,6 @@
  * caller itself, whose page has been in use for long.
  */
 #include <cerrno>
-#include <climits>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
@@ -21,9 +20,7 @@
 #include <string_view>
 #include <vector>
 
-#include <fcntl.h>
 #include <pthread.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,6 +30,7 @@
 #include "relocate.h"
 #include "sampling.h"
 #include "steer.h"
+#include "timens.h"
 #include "vdso.h"
 
 namespace
@@ -40,9 +38,12 @@ namespace
 
 using clocks::Source;
 using clocks::Stamp;
-
-/* Of the kernel's ABI; libc's headers only have it with a newer kernel's */
-constexpr int clone_newtime = 0x00000080;
+using timens::Fd;
+using timens::make_namespace;
+using timens::Offsets;
+using timens::Readings;
+using timens::set_namespace;
+using timens::write_offsets;
 
 constexpr std::int64_t day = 24LL * 60 * 60;
 constexpr std::int64_t year = 365 * day;
@@ -50,99 +51,13 @@ constexpr std::int64_t year = 365 * day;
 /* A reading takes less, however slow the machine */
 constexpr std::int64_t soon = 100;
 
-struct Offsets {
-	Stamp monotonic;
-	Stamp boottime;
-
-	Stamp of(clockid_t clock) const
-	{
-		switch (clock) {
-		case CLOCK_MONOTONIC:
-		case CLOCK_MONOTONIC_COARSE:
-		case CLOCK_MONOTONIC_RAW:
-			return monotonic;
-		case CLOCK_BOOTTIME:
-			return boottime;
-		default:
-			return { 0, 0 };
-		}
-	}
-};
-
 constexpr Offsets some_offsets = { { 10 * day, 1 }, { 20 * day, 2 } };
-
-class Fd {
-    public:
-	explicit Fd(const char *path, int flags = O_RDONLY)
-		: fd_(open(path, flags | O_CLOEXEC))
-	{
-	}
-
-	~Fd()
-	{
-		if (fd_ >= 0)
-			close(fd_);
-	}
-
-	Fd(const Fd &) = delete;
-	Fd &operator=(const Fd &) = delete;
-
-	int get() const
-	{
-		return fd_;
-	}
-
-    private:
-	int fd_;
-};
 
 std::vector<Source> all_sources()
 {
 	const std::optional<vdso::Image> image = vdso::Image::self();
 
 	return image ? clocks::sources(*image) : std::vector<Source>();
-}
-
-/* The errno of writing them for the children to come, or 0 */
-int write_offsets(const Offsets &offsets)
-{
-	const auto line = [](const char *clock, const Stamp &offset) {
-		return clock + (" " + std::to_string(offset.sec)) + " " +
-		       std::to_string(offset.nsec) + "\n";
-	};
-	const std::string text = line("monotonic", offsets.monotonic) +
-				 line("boottime", offsets.boottime);
-	const Fd file("/proc/self/timens_offsets", O_WRONLY);
-
-	return write(file.get(), text.data(), text.size()) < 0 ? errno : 0;
-}
-
-/* A new namespace for the children; false, and the case has its verdict */
-bool make_namespace(ktap::Case &t, const Offsets &offsets)
-{
-	const vdso::Result made = vdso::system_call(SYS_unshare, clone_newtime);
-
-	if (made.failed && made.value == EINVAL)
-		t.lacking("the kernel has no CONFIG_TIME_NS");
-	else if (made.failed && made.value == EPERM)
-		t.skip("no right to make a time namespace: run as root");
-	else if (t.check(!made.failed, "unshare: %s",
-			 strerrorname_np(static_cast<int>(made.value)))) {
-		const int error = write_offsets(offsets);
-
-		return t.check(!error, "timens_offsets: %s",
-			       strerrorname_np(error));
-	}
-	return false;
-}
-
-bool set_namespace(ktap::Case &t, const Fd &file)
-{
-	const vdso::Result entered = vdso::system_call(
-		SYS_setns, vdso::arg(file.get()), clone_newtime);
-
-	return t.check(!entered.failed, "setns: %s",
-		       strerrorname_np(static_cast<int>(entered.value)));
 }
 
 void check_brackets(ktap::Case &t, const std::vector<Source> &sources)
@@ -188,65 +103,6 @@ void check_unaffected(ktap::Case &t)
 		"time zone %d, the system call %d", ours.minuteswest,
 		kernel.minuteswest);
 }
-
-/* Readings that another process may make */
-class Readings {
-    public:
-	explicit Readings(std::vector<Source> sources)
-		: sources_(std::move(sources)),
-		  stamps_(static_cast<Stamp *>(
-			  mmap(nullptr, sources_.size() * sizeof(Stamp),
-			       PROT_READ | PROT_WRITE,
-			       MAP_SHARED | MAP_ANONYMOUS, -1, 0)))
-	{
-		if (stamps_ == MAP_FAILED)
-			abort();
-	}
-
-	~Readings()
-	{
-		munmap(stamps_, sources_.size() * sizeof(Stamp));
-	}
-
-	Readings(const Readings &) = delete;
-	Readings &operator=(const Readings &) = delete;
-
-	/* In order: outside, inside, outside */
-	void before()
-	{
-		for (const Source &source : sources_)
-			before_.push_back(source.system());
-	}
-
-	void inside()
-	{
-		for (std::size_t i = 0; i < sources_.size(); i++)
-			stamps_[i] = sources_[i].vdso();
-	}
-
-	void after(ktap::Case &t, const Offsets &offsets)
-	{
-		for (std::size_t i = 0; i < sources_.size(); i++) {
-			const Source &source = sources_[i];
-			const Stamp offset = offsets.of(source.clock().id);
-			const std::string complaint = clocks::complaint(
-				source,
-				{ clocks::add(before_[i], offset), stamps_[i],
-				  clocks::add(source.system(), offset) });
-
-			t.check(complaint.empty(),
-				"seen from outside, plus %s: %s",
-				clocks::text(offset).c_str(),
-				complaint.c_str());
-		}
-		before_.clear();
-	}
-
-    private:
-	std::vector<Source> sources_;
-	std::vector<Stamp> before_;
-	Stamp *stamps_;
-};
 
 void check_offsets(ktap::Case &t, const Offsets &offsets)
 {
@@ -430,8 +286,9 @@ void check_no_setns_with_threads(ktap::Case &t)
 		return;
 	if (make_namespace(t, some_offsets)) {
 		const Fd other("/proc/self/ns/time_for_children");
-		const vdso::Result entered = vdso::system_call(
-			SYS_setns, vdso::arg(other.get()), clone_newtime);
+		const vdso::Result entered =
+			vdso::system_call(SYS_setns, vdso::arg(other.get()),
+					  timens::clone_newtime);
 
 		t.check(entered.failed && entered.value == EUSERS,
 			"setns: %s, expected EUSERS",
