@@ -17,7 +17,8 @@
  *				second -serial
  *	ICOUNT			runner: -icount of the timing boot
  *	APPEND			runner: more of a kernel command line
- *	DTB			runner: a device tree, if the board needs one
+ *	DTB			runner: a device tree, if the board needs one; in
+ *				the kernel's build tree, as IMAGE is
  *	END			runner: poweroff (default) or reboot
  *	TIMEOUT			runner: seconds of silence that mean a hang
  */

@@ -4,11 +4,13 @@
 # boots. Included by the top Makefile, which says what O, Q, KERNEL, machines and
 # $(call machine,NAME,KEY) are; kernels are made by its target "kernel".
 
-results := $(O)/results
-cross = $(call machine,$(1),CROSS_COMPILE)
+qemu_results := $(O)/results
 # Cross compilers are named after the triple.
 qemu_triples := $(sort $(foreach m,$(machines),$(call machine,$(m),TRIPLES)))
-image = $(O)/kernel/$(1)-$(2)/$(call machine,$(1),IMAGE)
+qemu_image = $(O)/kernel/$(1)-$(2)/$(call machine,$(1),IMAGE)
+
+# A QEMU that is built for a machine is found here before the system's.
+export PATH := $(O)/host:$(PATH)
 
 qemu_say = printf '  %-7s %s\n'
 
@@ -92,12 +94,12 @@ $(foreach m,$(machines),$(eval $(call machine_initramfs,$(m))))
 PHONY += qemu-test qemu-boot
 qemu-test: deps-test kernel
 	$(Q)$(MAKE) -f $(firstword $(MAKEFILE_LIST)) qemu-boot
-	$(Q)$(O)/host/report --machines qemu/machines --seeds qemu/seed --results $(results) \
+	$(Q)$(O)/host/report --machines qemu/machines --seeds qemu/seed --results $(qemu_results) \
 		$(machines)
 
-qemu_unpatched := $(foreach m,$(machines),$(if $(wildcard $(call image,$(m),patched)),,$(m)))
-qemu_booted := $(foreach m,$(machines),$(results)/$(m)-base.json) \
-	$(foreach m,$(filter-out $(qemu_unpatched),$(machines)),$(results)/$(m)-patched.json)
+qemu_unpatched := $(foreach m,$(machines),$(if $(wildcard $(call qemu_image,$(m),patched)),,$(m)))
+qemu_booted := $(foreach m,$(machines),$(qemu_results)/$(m)-base.json) \
+	$(foreach m,$(filter-out $(qemu_unpatched),$(machines)),$(qemu_results)/$(m)-patched.json)
 
 qemu-boot: $(qemu_booted) $(O)/host/report
 	$(if $(qemu_unpatched),@echo "qemu-test: only base is booted: no patched kernel for $(qemu_unpatched)")
@@ -105,11 +107,11 @@ qemu-boot: $(qemu_booted) $(O)/host/report
 # A failed boot must not end the run, and must be tried again next time: its result
 # is kept for the report, but is older than everything.
 define machine_boot
-$(results)/$(1)-$(2).json: $(call image,$(1),$(2)) $(O)/initramfs/$(1).cpio.gz \
+$(qemu_results)/$(1)-$(2).json: $(call qemu_image,$(1),$(2)) $(O)/initramfs/$(1).cpio.gz \
 		qemu/machines/$(1) $(O)/host/boot
 	$(Q)$(O)/host/boot test --machine qemu/machines/$(1) --variant $(2) \
-		--kernel $(call image,$(1),$(2)) --initrd $(O)/initramfs/$(1).cpio.gz \
-		--results $(results) --mode test --mode bench || \
+		--kernel $(call qemu_image,$(1),$(2)) --initrd $(O)/initramfs/$(1).cpio.gz \
+		--results $(qemu_results) --mode test --mode bench || \
 		{ [ $$$$? = 1 ] && touch -d @0 $$@; }
 endef
 $(foreach m,$(machines),$(foreach v,base patched,$(eval $(call machine_boot,$(m),$(v)))))
@@ -136,7 +138,7 @@ qemu-run: deps-test
 		--init $(call machine_init,$(MACHINE)) --command "$$CMD" $(FILES)
 	$(Q)$(call make_archive,$(run_list),$(run_archive))
 	$(Q)$(O)/host/boot run --machine qemu/machines/$(MACHINE) --variant $(run_variant) \
-		--kernel $(call image,$(MACHINE),$(run_variant)) --initrd $(run_archive) \
+		--kernel $(call qemu_image,$(MACHINE),$(run_variant)) --initrd $(run_archive) \
 		$(if $(CMD),,--interactive)
 
 #
@@ -155,4 +157,4 @@ qemu-watchdog: deps-test kernel-$(watchdog_machine)-base $(call machine_init,$(w
 		--output $(watchdog_archive).list --init $(call machine_init,$(watchdog_machine))
 	$(Q)$(call make_archive,$(watchdog_archive).list,$(watchdog_archive).cpio.gz)
 	$(Q)qemu/watchdog.sh $(O)/host/boot qemu/machines/$(watchdog_machine) \
-		$(call image,$(watchdog_machine),base) $(watchdog_archive).cpio.gz $(O)/watchdog
+		$(call qemu_image,$(watchdog_machine),base) $(watchdog_archive).cpio.gz $(O)/watchdog

@@ -121,6 +121,17 @@ class RawTerminal {
 	std::optional<termios> saved_;
 };
 
+/* The kernel's path without the name of the image: ends with a '/'. */
+std::string build_tree(const VmConfig &config)
+{
+	std::string path = config.kernel;
+	const std::string &image = config.machine.get("IMAGE");
+
+	if (path.ends_with(image))
+		path.resize(path.size() - image.size());
+	return path;
+}
+
 std::vector<std::string> command_line(const VmConfig &config, int log,
 				      int verdict)
 {
@@ -149,7 +160,7 @@ std::vector<std::string> command_line(const VmConfig &config, int log,
 		      "-serial", "chardev:" + id });
 	}
 	if (std::string dtb = machine.get("DTB", ""); !dtb.empty())
-		add({ "-dtb", dtb });
+		add({ "-dtb", build_tree(config) + dtb });
 	add({ "-kernel", config.kernel.string(), "-initrd",
 	      config.initrd.string(), "-append",
 	      fmt::format("console={} cvdso.verdict={} cvdso.end={} {} {}",
