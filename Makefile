@@ -51,7 +51,7 @@ endif
 machines := $(or $(MACHINE),$(arch_machines))
 variants := base patched
 
-export KERNEL ARCH O V KERNEL_TREE KERNEL_TARBALL DEBIAN_MIRROR LLVM FROM REROLL
+export KERNEL ARCH O V CROSS_COMPILE KERNEL_TREE KERNEL_TARBALL DEBIAN_MIRROR LLVM FROM REROLL
 
 PHONY := help
 help:
@@ -94,7 +94,8 @@ PHONY += deps
 deps:
 	$(Q)scripts/deps.sh
 
-deps-%:
+PHONY += deps-source deps-kernel deps-test deps-check
+deps-source deps-kernel deps-test deps-check: deps-%:
 	$(Q)scripts/deps.sh $*
 
 PHONY += source apply
@@ -103,6 +104,16 @@ source: deps-source
 
 apply: source
 	$(Q)scripts/apply.sh
+
+# Base and patched of each machine, in turn; each by as many jobs as there are CPUs, or
+# all of them share the jobs of a 'make -j'.
+kernels := $(foreach m,$(machines),$(foreach v,$(variants),kernel-$(m)-$(v)))
+PHONY += kernel $(kernels)
+kernel: $(kernels)
+$(kernels): kernel-%: deps-kernel apply
+	+$(Q)scripts/kernel.sh $(patsubst %-$(lastword $(subst -, ,$*)),%,$*) $(lastword $(subst -, ,$*))
+
+include qemu/qemu.mk
 
 PHONY += refresh series
 refresh: source

@@ -79,6 +79,16 @@ take_edits()
 	done
 }
 
+# When not all mails applied, the files here cannot be told from edits: they are what
+# the whole series gives. They are about to be replaced, so what git does not have must be safe.
+refuse_edits()
+{
+	for f in $(kernel_path_files); do
+		[ -z "$(git -C "$TOP" status --porcelain -- "$f" 2>&1)" ] ||
+			die "$f has an edit that is in no commit: commit it here first, for refresh replaces it after a failed apply"
+	done
+}
+
 # Is FILE added by a mail of another series of this kernel?
 owned_elsewhere()
 {
@@ -113,7 +123,11 @@ autosquash()
 from_work_tree()
 {
 	check_tree_at_rest
-	take_edits
+	if [ -n "$(get "$record" failed)" ]; then
+		refuse_edits
+	else
+		take_edits
+	fi
 	commit_edits
 	[ -z "$(tree_git rev-list --merges "$base..HEAD")" ] || die "$(rel "$TREE") has a merge: a series is a line of commits"
 	make_scratch "$scratch"
