@@ -67,6 +67,9 @@ help:
 #:   qemu-run     boot one MACHINE with FILES="a b" in it and run CMD="..." there; BASE=1:
 #:                the kernel without the series
 #:
+#:   bench        count the instructions of every vDSO call, base and patched, no boot
+#:   qemu         build/qemu-7.2: the QEMU for boards that no released one has
+#:
 #: To work on a series:
 #:   refresh      fold edits into the commits that own them and write the mails anew;
 #:                FROM=<repository>:<branch> takes the commits of a branch instead
@@ -94,8 +97,9 @@ PHONY += deps
 deps:
 	$(Q)scripts/deps.sh
 
-PHONY += deps-source deps-kernel deps-test deps-check
-deps-source deps-kernel deps-test deps-check: deps-%:
+deps_groups := deps-source deps-kernel deps-test deps-check deps-qemu
+PHONY += $(deps_groups)
+$(deps_groups): deps-%:
 	$(Q)scripts/deps.sh $*
 
 PHONY += source apply
@@ -114,6 +118,9 @@ $(kernels): kernel-%: deps-kernel apply
 	+$(Q)scripts/kernel.sh $(patsubst %-$(lastword $(subst -, ,$*)),%,$*) $(lastword $(subst -, ,$*))
 
 include qemu/qemu.mk
+include qemu/qemu-build.mk
+qemu: deps-qemu
+include tools/vdso/bench.mk
 
 PHONY += refresh series
 refresh: source
@@ -121,6 +128,16 @@ refresh: source
 
 series: source
 	$(Q)scripts/series.sh
+
+PHONY += check check-full check-bisect
+check: deps
+	$(Q)scripts/check.sh
+
+check-full: deps
+	$(Q)scripts/check.sh --full
+
+check-bisect: deps-kernel apply
+	+$(Q)scripts/check-bisect.sh $(machines)
 
 PHONY += clean
 clean:

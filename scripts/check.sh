@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # check.sh [NAME...]: everything that can be checked, or the checks named, one line each.
-# What a check prints goes to build/log/check-<name>.log and is shown when it fails. The last
+# --full adds what takes long. What a check prints goes to build/log/check-<name>.log and is shown when it fails. The last
 # line is the sum: "N passed, N failed, N skipped", where each case that a guest ran counts.
 
 . "$(dirname "$0")/lib.sh"
 
-ALL="shell format tidy spdx hosts mails checkpatch unit errors boots results watchdog run images"
+ALL="shell format tidy spdx hosts mails checkpatch unit errors series boots results watchdog run images"
+FULL="source bisect"
 passed=0 failed=0 skipped=0
 
 cd "$TOP"
@@ -118,6 +119,29 @@ check_errors()
 	scripts/check-errors.sh
 }
 
+check_series()
+{
+	scripts/check-series.sh
+}
+
+# The step that takes longest, cut off and done again; the same commit comes out. The other
+# track's package is still there.
+check_source()
+{
+	rm -rf "$O/check/source"
+	timeout -s INT 20 "${MAKE:-make}" O="$O/check/source" source && return 1
+	[ ! -e "$O/check/source/linux-$KERNEL" ] || return 1
+	make_ O="$O/check/source" source
+	[ "$(get "$O/check/source/linux-$KERNEL.source" base)" = "$(base_commit)" ]
+	make_ O="$O/check/source" KERNEL=7.3 source
+	rm -rf "$O/check/source"
+}
+
+check_bisect()
+{
+	make_ check-bisect
+}
+
 check_boots()
 {
 	make_ qemu-test
@@ -172,14 +196,17 @@ if [ "${1:-}" = --run ]; then
 	exit 0
 fi
 
-# shellcheck disable=SC2086 # a list
-[ $# -gt 0 ] || set -- $ALL
+# shellcheck disable=SC2086 # lists
+case ${1:-} in
+--full) set -- $ALL $FULL ;;
+'') set -- $ALL ;;
+esac
 for name; do
 	[ "$name" != results ] || { count_results; continue; }
 	log=$O/log/check-$name.log
 	start=$(date +%s)
 	status=0
-	"$0" --run "$name" >"$log" 2>&1 </dev/null || status=$?
+	MAKEFLAGS='' MAKELEVEL='' "$0" --run "$name" >"$log" 2>&1 </dev/null || status=$?
 	took=$(($(date +%s) - start))
 	if [ $status -eq 0 ]; then
 		passed=$((passed + 1))
@@ -191,5 +218,5 @@ for name; do
 	fi
 done
 
-echo "$passed passed, $failed failed, $skipped skipped"
+echo "$passed passed, $failed failed, $skipped skipped" | tee "$O/log/check.sum"
 [ $failed -eq 0 ]

@@ -24,6 +24,7 @@ key_of()
 case $variant in
 base) src=$BASE_TREE ;;
 patched) src=$TREE ;;
+bisect) src=$KERNEL_SRC ;;
 *) die "variant $variant: base or patched is wanted" ;;
 esac
 [ -f "$file" ] || die "no file qemu/machines/$machine"
@@ -36,7 +37,7 @@ target=$(key_of TARGET)
 target=${target:-$image}
 arch=$(key_of ARCH)
 fragments=$(key_of CONFIG)
-[ "$variant" = base ] || fragments="$fragments $(key_of CONFIG_PATCHED)"
+[ "$variant" != patched ] || fragments="$fragments $(key_of CONFIG_PATCHED)"
 
 cd "$TOP/qemu/config"
 for f in $fragments; do

@@ -33,8 +33,9 @@ wanted()
 # A failed command says why in the log; a person wants the reason, not the log.
 fail()
 {
-	if grep -q -i 'no space left on device\|disk quota exceeded' "$LOG"; then
-		die "$1: disk full, $O has $(free_mb "$O") MB left, $need_mb MB are needed (or O=<directory elsewhere>)"
+	# On a full disk the log may be cut short as well.
+	if grep -q -i 'no space left on device\|disk quota exceeded' "$LOG" || [ "$(free_mb "$O")" -lt 20 ]; then
+		die "$1: disk full, $O has $(free_mb "$O") MB free, $need_mb MB are needed (or O=<directory elsewhere>)"
 	fi
 	if grep -q 'File size limit exceeded\|File too large' "$LOG"; then
 		die "$1: the file size limit (ulimit -f) is too small; see $(rel "$LOG")"
