@@ -23,7 +23,7 @@ namespace
 
 constexpr double mean_goal = 0.85;
 
-using counts = std::vector<std::optional<row_count>>;
+using counts = std::vector<std::optional<row_count> >;
 
 struct tally {
 	unsigned met = 0, missed = 0;
@@ -37,7 +37,8 @@ struct tally {
 	}
 };
 
-std::optional<unsigned> goal_of(const std::string &row, const std::optional<row_count> &base,
+std::optional<unsigned> goal_of(const std::string &row,
+				const std::optional<row_count> &base,
 				const nlohmann::json &upstream)
 {
 	std::optional<unsigned> goal;
@@ -45,25 +46,33 @@ std::optional<unsigned> goal_of(const std::string &row, const std::optional<row_
 	if (base && !base->syscall)
 		goal = base->instructions;
 	if (upstream.contains(row))
-		goal = std::min(goal.value_or(~0U), upstream[row].get<unsigned>());
+		goal = std::min(goal.value_or(~0U),
+				upstream[row].get<unsigned>());
 	return goal;
 }
 
-nlohmann::json print_row(const row_info &row, const std::optional<row_count> &base,
-			 const row_count &patched, const nlohmann::json &upstream, tally &sum)
+nlohmann::json print_row(const row_info &row,
+			 const std::optional<row_count> &base,
+			 const row_count &patched,
+			 const nlohmann::json &upstream, tally &sum)
 {
 	auto goal = goal_of(row.name, base, upstream);
 	bool comparable = base && !base->syscall && !patched.syscall;
-	std::string assembly = !base	     ? "-" :
-			       base->syscall ? "syscall" :
-					       std::to_string(base->instructions);
-	double ratio = comparable ? double(patched.instructions) / base->instructions : 0;
+	std::string assembly = !base ? "-" :
+			       base->syscall ?
+				       "syscall" :
+				       std::to_string(base->instructions);
+	double ratio =
+		comparable ? double(patched.instructions) / base->instructions :
+			     0;
 	const char *verdict = "";
-	nlohmann::json json = { { "row", row.name }, { "C", patched.instructions } };
+	nlohmann::json json = { { "row", row.name },
+				{ "C", patched.instructions } };
 
 	if (base)
-		json["assembly"] = base->syscall ? nlohmann::json("syscall") :
-						   nlohmann::json(base->instructions);
+		json["assembly"] = base->syscall ?
+					   nlohmann::json("syscall") :
+					   nlohmann::json(base->instructions);
 	if (row.has_goal && goal) {
 		verdict = sum.judge(patched.instructions <= *goal);
 		json["goal"] = *goal;
@@ -74,7 +83,8 @@ nlohmann::json print_row(const row_info &row, const std::optional<row_count> &ba
 		sum.ratios++;
 	}
 	fmt::print("  {:<36} {:>8} {:>6} {:>6} {:>6}  {}\n", row.name, assembly,
-		   patched.instructions, comparable ? fmt::format("{:.2f}", ratio) : "",
+		   patched.instructions,
+		   comparable ? fmt::format("{:.2f}", ratio) : "",
 		   row.has_goal && goal ? std::to_string(*goal) : "", verdict);
 	return json;
 }
@@ -86,39 +96,48 @@ pair_of_images parse_pair(const std::string &text)
 	size_t first = text.find(':'), second = text.find(':', first + 1);
 
 	if (first == std::string::npos || second == std::string::npos)
-		throw user_error{ fmt::format("\"{}\": NAME:BASE:PATCHED is wanted", text) };
-	return { text.substr(0, first), text.substr(first + 1, second - first - 1),
+		throw user_error{ fmt::format(
+			"\"{}\": NAME:BASE:PATCHED is wanted", text) };
+	return { text.substr(0, first),
+		 text.substr(first + 1, second - first - 1),
 		 text.substr(second + 1) };
 }
 
-bench_result bench(const environment &env, const std::vector<pair_of_images> &pairs,
+bench_result bench(const environment &env,
+		   const std::vector<pair_of_images> &pairs,
 		   const nlohmann::json &upstream)
 {
 	bench_result result = { 0, 0, nlohmann::json::array() };
 
 	for (const auto &pair : pairs) {
 		image base_image(pair.base), patched_image(pair.patched);
-		counts base = count(env, base_image), patched = count(env, patched_image);
+		counts base = count(env, base_image),
+		       patched = count(env, patched_image);
 		nlohmann::json rows = nlohmann::json::array();
 		tally sum;
 
 		fmt::print("{}, {} bit, instructions per call\n", pair.name,
 			   patched_image.is64() ? 64 : 32);
-		fmt::print("  {:<36} {:>8} {:>6} {:>6} {:>6}\n", "", "assembly", "C", "ratio",
-			   "goal");
-		const auto &theirs = upstream[patched_image.is64() ? "64" : "32"];
+		fmt::print("  {:<36} {:>8} {:>6} {:>6} {:>6}\n", "", "assembly",
+			   "C", "ratio", "goal");
+		const auto &theirs =
+			upstream[patched_image.is64() ? "64" : "32"];
 		for (size_t i = 0; i < row_list().size(); i++)
 			if (patched[i])
-				rows.push_back(print_row(row_list()[i], base[i], *patched[i],
-							 theirs, sum));
-		double mean = sum.ratios ? std::exp(sum.log_sum / sum.ratios) : 0;
+				rows.push_back(print_row(row_list()[i], base[i],
+							 *patched[i], theirs,
+							 sum));
+		double mean =
+			sum.ratios ? std::exp(sum.log_sum / sum.ratios) : 0;
 		fmt::print("  {:<36} {:>8} {:>6} {:>6.2f} {:>6.2f}  {}\n\n",
-			   fmt::format("geometric mean of {} rows", sum.ratios), "", "", mean,
-			   mean_goal, sum.judge(sum.ratios && mean <= mean_goal));
+			   fmt::format("geometric mean of {} rows", sum.ratios),
+			   "", "", mean, mean_goal,
+			   sum.judge(sum.ratios && mean <= mean_goal));
 		result.met += sum.met;
 		result.missed += sum.missed;
-		result.json.push_back(
-			{ { "image", pair.name }, { "rows", rows }, { "geometric mean", mean } });
+		result.json.push_back({ { "image", pair.name },
+					{ "rows", rows },
+					{ "geometric mean", mean } });
 	}
 	fmt::print("{} goals met, {} not met\n", result.met, result.missed);
 	return result;

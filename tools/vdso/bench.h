@@ -26,7 +26,8 @@ struct bench_result {
 };
 
 /* @upstream: what the merged C vDSO takes, see upstream.json. Prints the tables. */
-bench_result bench(const environment &env, const std::vector<pair_of_images> &pairs,
+bench_result bench(const environment &env,
+		   const std::vector<pair_of_images> &pairs,
 		   const nlohmann::json &upstream);
 
 } // namespace vdso

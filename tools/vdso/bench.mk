@@ -36,3 +36,22 @@ else
 	$(Q)$(O)/host/vdso-lab bench --upstream $(vdso_dir)/upstream.json \
 		--json $(O)/results/bench-powerpc.json $(vdso_pairs)
 endif
+
+# The base images are the assembly as it is, with the faults that the series
+# mends, so only the others are to be proven.
+vdso_all = $(foreach v,base patched,$(call vdso_variant,$(v)))
+vdso_variant = $(foreach f,$(vdso_files),$(foreach i,$(call vdso_images,$(f)), \
+	$(call vdso_image,$(f),$(1),$(i))))
+
+# Cases for each image; torture in seconds for all of them.
+DIFF_CASES ?= 1000000
+TORTURE_SECONDS ?= 10
+
+PHONY += check-vdso
+check-vdso: vdso-tools $(vdso_builds)
+	$(Q)$(O)/host/vdso-verify $(call vdso_variant,patched)
+	$(Q)$(O)/host/vdso-lab diff --cases $(DIFF_CASES) $(vdso_all)
+	$(Q)$(O)/host/vdso-lab torture --seconds $(TORTURE_SECONDS) $(vdso_all)
+	@echo "With a writer that breaks the rules, the same has to fail:"
+	$(Q)! $(O)/host/vdso-lab torture --broken-writer --seconds $(TORTURE_SECONDS) \
+		$(firstword $(call vdso_variant,patched))

@@ -23,7 +23,8 @@ cfa_rule read_cfa(Dwarf_Frame *frame)
 	if (dwarf_frame_cfa(frame, &ops, &nops) || nops != 1)
 		return { false, 0, 0 };
 	if (ops->atom >= DW_OP_breg0 && ops->atom <= DW_OP_breg31)
-		return { true, ops->atom - DW_OP_breg0, static_cast<int64_t>(ops->number) };
+		return { true, ops->atom - DW_OP_breg0,
+			 static_cast<int64_t>(ops->number) };
 	if (ops->atom == DW_OP_bregx)
 		return { true, static_cast<int>(ops->number),
 			 static_cast<int64_t>(ops->number2) };
@@ -42,22 +43,25 @@ saved_rule read_saved(Dwarf_Frame *frame, int reg)
 	if (nops == 1 && ops->atom >= DW_OP_reg0 && ops->atom <= DW_OP_reg31)
 		return { saved_rule::in_register, ops->atom - DW_OP_reg0 };
 	if (nops == 1 && ops->atom == DW_OP_regx)
-		return { saved_rule::in_register, static_cast<int64_t>(ops->number) };
+		return { saved_rule::in_register,
+			 static_cast<int64_t>(ops->number) };
 	if (ops[0].atom != DW_OP_call_frame_cfa)
 		return { saved_rule::other, 0 };
 	if (nops == 1)
 		return { saved_rule::at_cfa, 0 };
 	if (nops == 2 && ops[1].atom == DW_OP_plus_uconst)
-		return { saved_rule::at_cfa, static_cast<int64_t>(ops[1].number) };
+		return { saved_rule::at_cfa,
+			 static_cast<int64_t>(ops[1].number) };
 	return { saved_rule::other, 0 };
 }
 
 } // namespace
 
 cfi_table::cfi_table(const std::string &path)
-	: bytes(read_file(path))
-	, elf(elf_memory(reinterpret_cast<char *>(bytes.data()), bytes.size()), elf_end)
-	, cfi(dwarf_getcfi_elf(elf.get()), dwarf_cfi_end)
+	: bytes(read_file(path)),
+	  elf(elf_memory(reinterpret_cast<char *>(bytes.data()), bytes.size()),
+	      elf_end),
+	  cfi(dwarf_getcfi_elf(elf.get()), dwarf_cfi_end)
 {
 }
 

@@ -26,7 +26,14 @@ constexpr uint64_t out_ptr = scratch_addr;
 constexpr uint64_t usual_delta = 2000000;
 constexpr uint64_t short_delta = 1000;
 
-enum class special { no, timens, short_delta, large_delta, odd_once, moved_once };
+enum class special {
+	no,
+	timens,
+	short_delta,
+	large_delta,
+	odd_once,
+	moved_once
+};
 
 struct row {
 	const char *name;
@@ -41,41 +48,73 @@ constexpr std::string_view last_in_table = "getcpu";
 
 const row rows[] = {
 	{ "gettimeofday(tv, NULL)", "__kernel_gettimeofday", { out_ptr, 0 } },
-	{ "clock_getres REALTIME_COARSE", "__kernel_clock_getres", { realtime_coarse, out_ptr } },
-	{ "clock_gettime REALTIME_COARSE", "__kernel_clock_gettime", { realtime_coarse, out_ptr } },
-	{ "clock_getres REALTIME", "__kernel_clock_getres", { realtime, out_ptr } },
-	{ "clock_gettime REALTIME", "__kernel_clock_gettime", { realtime, out_ptr } },
+	{ "clock_getres REALTIME_COARSE",
+	  "__kernel_clock_getres",
+	  { realtime_coarse, out_ptr } },
+	{ "clock_gettime REALTIME_COARSE",
+	  "__kernel_clock_gettime",
+	  { realtime_coarse, out_ptr } },
+	{ "clock_getres REALTIME",
+	  "__kernel_clock_getres",
+	  { realtime, out_ptr } },
+	{ "clock_gettime REALTIME",
+	  "__kernel_clock_gettime",
+	  { realtime, out_ptr } },
 	{ "clock_gettime MONOTONIC_COARSE",
 	  "__kernel_clock_gettime",
 	  { monotonic_coarse, out_ptr } },
-	{ "clock_gettime MONOTONIC", "__kernel_clock_gettime", { monotonic, out_ptr } },
+	{ "clock_gettime MONOTONIC",
+	  "__kernel_clock_gettime",
+	  { monotonic, out_ptr } },
 	{ "clock_gettime MONOTONIC_RAW",
 	  "__kernel_clock_gettime",
 	  { monotonic_raw, out_ptr },
 	  special::no,
 	  true },
 	{ "clock_gettime TAI", "__kernel_clock_gettime", { tai, out_ptr } },
-	{ "clock_gettime BOOTTIME", "__kernel_clock_gettime", { boottime, out_ptr } },
+	{ "clock_gettime BOOTTIME",
+	  "__kernel_clock_gettime",
+	  { boottime, out_ptr } },
 	{ "time(NULL)", "__kernel_time", { 0, 0 } },
 	{ "getcpu", "__kernel_getcpu", { out_ptr, out_ptr + 8 } },
-	{ "clock_gettime64 REALTIME", "__kernel_clock_gettime64", { realtime, out_ptr } },
-	{ "clock_gettime64 MONOTONIC", "__kernel_clock_gettime64", { monotonic, out_ptr } },
+	{ "clock_gettime64 REALTIME",
+	  "__kernel_clock_gettime64",
+	  { realtime, out_ptr } },
+	{ "clock_gettime64 MONOTONIC",
+	  "__kernel_clock_gettime64",
+	  { monotonic, out_ptr } },
 	{ "clock_gettime64 MONOTONIC_COARSE",
 	  "__kernel_clock_gettime64",
 	  { monotonic_coarse, out_ptr } },
-	{ "clock_getres_time64 REALTIME", "__kernel_clock_getres_time64", { realtime, out_ptr } },
-	{ "gettimeofday(tv, tz)", "__kernel_gettimeofday", { out_ptr, out_ptr + 16 } },
+	{ "clock_getres_time64 REALTIME",
+	  "__kernel_clock_getres_time64",
+	  { realtime, out_ptr } },
+	{ "gettimeofday(tv, tz)",
+	  "__kernel_gettimeofday",
+	  { out_ptr, out_ptr + 16 } },
 	{ "time(&t)", "__kernel_time", { out_ptr, 0 } },
 	{ "get_tbfreq", "__kernel_get_tbfreq", { 0, 0 } },
 	{ "get_syscall_map", "__kernel_get_syscall_map", { out_ptr, 0 } },
-	{ "fallback: PROCESS_CPUTIME", "__kernel_clock_gettime", { process_cputime, out_ptr } },
+	{ "fallback: PROCESS_CPUTIME",
+	  "__kernel_clock_gettime",
+	  { process_cputime, out_ptr } },
 	{ "fallback: getres PROCESS_CPUTIME",
 	  "__kernel_clock_getres",
 	  { process_cputime, out_ptr } },
-	{ "error: unknown clock", "__kernel_clock_gettime", { unknown_clock, out_ptr } },
-	{ "error: getres unknown clock", "__kernel_clock_getres", { unknown_clock, out_ptr } },
-	{ "timens: REALTIME", "__kernel_clock_gettime", { realtime, out_ptr }, special::timens },
-	{ "timens: MONOTONIC", "__kernel_clock_gettime", { monotonic, out_ptr }, special::timens },
+	{ "error: unknown clock",
+	  "__kernel_clock_gettime",
+	  { unknown_clock, out_ptr } },
+	{ "error: getres unknown clock",
+	  "__kernel_clock_getres",
+	  { unknown_clock, out_ptr } },
+	{ "timens: REALTIME",
+	  "__kernel_clock_gettime",
+	  { realtime, out_ptr },
+	  special::timens },
+	{ "timens: MONOTONIC",
+	  "__kernel_clock_gettime",
+	  { monotonic, out_ptr },
+	  special::timens },
 	{ "timens: MONOTONIC_COARSE",
 	  "__kernel_clock_gettime",
 	  { monotonic_coarse, out_ptr },
@@ -126,13 +165,15 @@ uint64_t delta_of(special how, uint64_t hz)
 	}
 }
 
-call make_call(const subject &sub, const row &r, const timekeeper &tk, uint64_t hz)
+call make_call(const subject &sub, const row &r, const timekeeper &tk,
+	       uint64_t hz)
 {
 	bool in_timens = r.how == special::timens;
 	call c = { sub.address(r.function), { r.args[0], r.args[1], 0 } };
 
 	c.counter = tk.cycle_last + delta_of(r.how, hz);
-	c.patches = in_timens ? sub.pages(tk, { { -1000, 0 }, { -1000, 0 } }) : sub.pages(tk);
+	c.patches = in_timens ? sub.pages(tk, { { -1000, 0 }, { -1000, 0 } }) :
+				sub.pages(tk);
 	c.seq = sub.seq_address(r.raw, in_timens);
 	c.data_page = sub.view_address();
 	if (r.how == special::odd_once)
@@ -142,8 +183,8 @@ call make_call(const subject &sub, const row &r, const timekeeper &tk, uint64_t 
 	return c;
 }
 
-row_count summarise(const row &r, const std::vector<uint64_t> &trace, uint64_t base,
-		    const disassembler &dis)
+row_count summarise(const row &r, const std::vector<uint64_t> &trace,
+		    uint64_t base, const disassembler &dis)
 {
 	row_count count = {};
 
@@ -152,7 +193,8 @@ row_count summarise(const row &r, const std::vector<uint64_t> &trace, uint64_t b
 		decoded insn = dis.at(trace[i] - base);
 
 		/* the caller's next instruction is outside and not in the trace: the last is taken */
-		if (insn.branch && (i + 1 == trace.size() || trace[i + 1] != trace[i] + 4))
+		if (insn.branch &&
+		    (i + 1 == trace.size() || trace[i + 1] != trace[i] + 4))
 			count.taken++;
 		count.instructions++;
 		count.loads += insn.load;
@@ -173,8 +215,9 @@ const std::vector<row_info> &row_list()
 		bool in_table = true;
 
 		for (const auto &r : rows) {
-			infos.push_back({ r.name, in_table,
-					  in_table || r.how == special::short_delta });
+			infos.push_back(
+				{ r.name, in_table,
+				  in_table || r.how == special::short_delta });
 			if (std::string_view(r.name) == last_in_table)
 				in_table = false;
 		}
@@ -184,7 +227,8 @@ const std::vector<row_info> &row_list()
 	return list;
 }
 
-std::vector<std::optional<row_count>> count(const environment &env, const image &img)
+std::vector<std::optional<row_count> > count(const environment &env,
+					     const image &img)
 {
 	uint64_t hz = img.is64() ? 512000000 : 33333333;
 	timekeeper tk = timekeeper::sample(hz);
@@ -194,10 +238,11 @@ std::vector<std::optional<row_count>> count(const environment &env, const image 
 	disassembler dis(img);
 	std::vector<call> calls;
 	std::vector<const row *> wanted;
-	std::vector<std::optional<row_count>> counts;
+	std::vector<std::optional<row_count> > counts;
 
 	for (const auto &r : rows) {
-		bool possible = img.has(r.function) && (r.how != special::timens || lay.timens);
+		bool possible = img.has(r.function) &&
+				(r.how != special::timens || lay.timens);
 
 		wanted.push_back(possible ? &r : nullptr);
 		if (possible)
@@ -211,33 +256,37 @@ std::vector<std::optional<row_count>> count(const environment &env, const image 
 			continue;
 		const outcome &out = outcomes[n];
 		if (calls[n++].event == job::none || out.event_seen)
-			counts.back() = summarise(*r, out.trace, sub.base_address(), dis);
+			counts.back() = summarise(*r, out.trace,
+						  sub.base_address(), dis);
 	}
 	return counts;
 }
 
-nlohmann::json to_json(const std::vector<std::optional<row_count>> &counts)
+nlohmann::json to_json(const std::vector<std::optional<row_count> > &counts)
 {
 	nlohmann::json rows_json = nlohmann::json::array();
 
 	for (const auto &c : counts)
 		if (c)
-			rows_json.push_back({ { "row", c->row },
-					      { "instructions", c->instructions },
-					      { "loads", c->loads },
-					      { "stores", c->stores },
-					      { "branches taken", c->taken },
-					      { "multiplies", c->multiplies },
-					      { "system call", c->syscall } });
+			rows_json.push_back(
+				{ { "row", c->row },
+				  { "instructions", c->instructions },
+				  { "loads", c->loads },
+				  { "stores", c->stores },
+				  { "branches taken", c->taken },
+				  { "multiplies", c->multiplies },
+				  { "system call", c->syscall } });
 	return rows_json;
 }
 
-void print_table(const std::vector<std::string> &paths,
-		 const std::vector<std::vector<std::optional<row_count>>> &counts)
+void print_table(
+	const std::vector<std::string> &paths,
+	const std::vector<std::vector<std::optional<row_count> > > &counts)
 {
 	for (size_t i = 0; i < paths.size(); i++)
 		fmt::print("[{}] {}\n", i, paths[i]);
-	fmt::print("instructions (loads, stores, taken branches, multiplies), s: system call\n\n");
+	fmt::print(
+		"instructions (loads, stores, taken branches, multiplies), s: system call\n\n");
 	fmt::print("{:<36}", "call");
 	for (size_t i = 0; i < paths.size(); i++)
 		fmt::print(" {:>20}", fmt::format("[{}]", i));
@@ -248,8 +297,10 @@ void print_table(const std::vector<std::string> &paths,
 			const auto &c = image_counts[r];
 
 			fmt::print(" {:>20}",
-				   c ? fmt::format("{}{} ({},{},{},{})", c->instructions,
-						   c->syscall ? "s" : "", c->loads, c->stores,
+				   c ? fmt::format("{}{} ({},{},{},{})",
+						   c->instructions,
+						   c->syscall ? "s" : "",
+						   c->loads, c->stores,
 						   c->taken, c->multiplies) :
 				       "-");
 		}

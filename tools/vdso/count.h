@@ -22,7 +22,8 @@ struct row_count {
 };
 
 /* One entry for each row; nothing where the image lacks the function. */
-std::vector<std::optional<row_count>> count(const environment &env, const image &img);
+std::vector<std::optional<row_count> > count(const environment &env,
+					     const image &img);
 
 struct row_info {
 	std::string name;
@@ -32,9 +33,10 @@ struct row_info {
 /* What count() returns counts of, in that order. */
 const std::vector<row_info> &row_list();
 
-nlohmann::json to_json(const std::vector<std::optional<row_count>> &counts);
-void print_table(const std::vector<std::string> &paths,
-		 const std::vector<std::vector<std::optional<row_count>>> &counts);
+nlohmann::json to_json(const std::vector<std::optional<row_count> > &counts);
+void print_table(
+	const std::vector<std::string> &paths,
+	const std::vector<std::vector<std::optional<row_count> > > &counts);
 void print_trace(const image &img, const row_count &count);
 
 } // namespace vdso

@@ -29,14 +29,13 @@ namespace
 
 constexpr size_t batch = 20000;
 constexpr unsigned calls_per_page = 8;
-constexpr uint64_t most_seconds = 100; /* the C code subtracts them one by one */
+constexpr uint64_t most_seconds =
+	100; /* the C code subtracts them one by one */
 
 class generator {
     public:
 	generator(uint64_t seed, bool with_timens, bool wide_calls)
-		: rng(seed)
-		, timens(with_timens)
-		, has_64_calls(wide_calls)
+		: rng(seed), timens(with_timens), has_64_calls(wide_calls)
 	{
 	}
 
@@ -54,7 +53,8 @@ class generator {
     private:
 	uint64_t below(uint64_t limit)
 	{
-		return std::uniform_int_distribution<uint64_t>(0, limit - 1)(rng);
+		return std::uniform_int_distribution<uint64_t>(0,
+							       limit - 1)(rng);
 	}
 	bool one_in(uint64_t n)
 	{
@@ -75,8 +75,9 @@ class generator {
 		if (one_in(4)) {
 			shift = static_cast<uint32_t>(1 + below(32));
 			mult = static_cast<uint32_t>(
-				one_in(2) ? near({ 3, 1U << 31, 0xffffffffU - 2 }) :
-					    1 + any_size(32));
+				one_in(2) ?
+					near({ 3, 1U << 31, 0xffffffffU - 2 }) :
+					1 + any_size(32));
 			return;
 		}
 		uint64_t hz = 1100000ULL << below(11);
@@ -85,18 +86,22 @@ class generator {
 		while ((nsec_per_sec << shift) / hz > 0xf0000000U)
 			shift--;
 		mult = static_cast<uint32_t>((nsec_per_sec << shift) / hz);
-		mult += static_cast<uint32_t>(below(mult / 32 + 1)); /* as NTP does */
+		mult += static_cast<uint32_t>(
+			below(mult / 32 + 1)); /* as NTP does */
 	}
 	uint64_t shifted_nsec(uint32_t shift)
 	{
-		uint64_t nsec = one_in(2) ? below(nsec_per_sec) :
-					    near({ 2, nsec_per_sec / 2, nsec_per_sec - 3 });
+		uint64_t nsec =
+			one_in(2) ?
+				below(nsec_per_sec) :
+				near({ 2, nsec_per_sec / 2, nsec_per_sec - 3 });
 		return nsec << shift | below(1ULL << shift);
 	}
 	int64_t nsec()
 	{
-		return static_cast<int64_t>(one_in(2) ? below(nsec_per_sec) :
-							near({ 2, nsec_per_sec - 3 }));
+		return static_cast<int64_t>(
+			one_in(2) ? below(nsec_per_sec) :
+				    near({ 2, nsec_per_sec - 3 }));
 	}
 
 	void new_page()
@@ -106,51 +111,72 @@ class generator {
 		scale(tk.mult, tk.shift);
 		scale(tk.raw_mult, tk.raw_shift);
 		tk.seq = static_cast<uint32_t>(rng()) & ~1U;
-		tk.cycle_last = one_in(2) ? any_size(64) :
-					    near({ 2, 1ULL << 32, 1ULL << 63, ~0ULL - 2 });
+		tk.cycle_last =
+			one_in(2) ?
+				any_size(64) :
+				near({ 2, 1ULL << 32, 1ULL << 63, ~0ULL - 2 });
 		tk.xtime_nsec = shifted_nsec(tk.shift);
 		tk.raw_nsec = shifted_nsec(tk.raw_shift);
 		tk.xtime_sec = static_cast<int64_t>(
 			one_in(2) ? any_size(34) :
-				    near({ 0, 1606800000, 1ULL << 31, 1ULL << 32 }));
+				    near({ 0, 1606800000, 1ULL << 31,
+					   1ULL << 32 }));
 		tk.raw_sec = static_cast<int64_t>(any_size(33));
-		tk.wall_to_monotonic = { static_cast<int64_t>(any_size(33)) - tk.xtime_sec,
+		tk.wall_to_monotonic = { static_cast<int64_t>(any_size(33)) -
+						 tk.xtime_sec,
 					 nsec() };
-		tk.monotonic_to_boot = { static_cast<int64_t>(any_size(25)), nsec() };
+		tk.monotonic_to_boot = { static_cast<int64_t>(any_size(25)),
+					 nsec() };
 		tk.tai_offset = static_cast<int32_t>(below(80)) - 20;
 		tk.tz_minuteswest = static_cast<int32_t>(rng());
 		tk.tz_dsttime = static_cast<int32_t>(rng());
-		tk.hrtimer_res = one_in(2) ? 1 : static_cast<uint32_t>(1 + below(nsec_per_sec));
+		tk.hrtimer_res =
+			one_in(2) ?
+				1 :
+				static_cast<uint32_t>(1 + below(nsec_per_sec));
 		page.ns.reset();
 		if (timens && one_in(4))
 			page.ns = timens_offsets{
-				{ static_cast<int64_t>(any_size(33)) - (1LL << 31), nsec() },
-				{ static_cast<int64_t>(any_size(33)) - (1LL << 31), nsec() },
+				{ static_cast<int64_t>(any_size(33)) -
+					  (1LL << 31),
+				  nsec() },
+				{ static_cast<int64_t>(any_size(33)) -
+					  (1LL << 31),
+				  nsec() },
 			};
 	}
 
 	void new_call(test_case &c)
 	{
 		static const char *const functions[] = {
-			"__kernel_clock_gettime", "__kernel_clock_gettime", "__kernel_gettimeofday",
-			"__kernel_clock_getres", "__kernel_time",
+			"__kernel_clock_gettime", "__kernel_clock_gettime",
+			"__kernel_gettimeofday",  "__kernel_clock_getres",
+			"__kernel_time",
 		};
-		static const int clocks[] = { realtime,		monotonic,	  monotonic_raw,
-					      realtime_coarse,	monotonic_coarse, boottime,
+		static const int clocks[] = { realtime,
+					      monotonic,
+					      monotonic_raw,
+					      realtime_coarse,
+					      monotonic_coarse,
+					      boottime,
 					      tai };
 
 		c.function = functions[below(std::size(functions))];
-		if (has_64_calls && c.function.starts_with("__kernel_clock") && one_in(2))
-			c.function += c.function.ends_with("res") ? "_time64" : "64";
+		if (has_64_calls && c.function.starts_with("__kernel_clock") &&
+		    one_in(2))
+			c.function +=
+				c.function.ends_with("res") ? "_time64" : "64";
 		c.clock = clocks[below(std::size(clocks))];
 		if (one_in(64))
 			c.clock = static_cast<int>(nr_bases + 1 + below(100));
-		bool may_be_null = !c.function.starts_with("__kernel_clock_gettime");
+		bool may_be_null =
+			!c.function.starts_with("__kernel_clock_gettime");
 		c.null_pointer = may_be_null && one_in(4);
 		c.timezone = c.function == "__kernel_gettimeofday" && one_in(2);
 		c.event = job::none;
 		if (!c.ns && one_in(100))
-			c.event = one_in(2) ? job::seq_odd_once : job::seq_moved_once;
+			c.event = one_in(2) ? job::seq_odd_once :
+					      job::seq_moved_once;
 		c.counter = c.tk.cycle_last + delta(c);
 	}
 
@@ -158,7 +184,8 @@ class generator {
 	uint64_t delta(test_case c)
 	{
 		uint64_t d = one_in(2) ? any_size(64) :
-					 near({ 2, 1ULL << 20, 1ULL << 31, 1ULL << 32, 1ULL << 63 });
+					 near({ 2, 1ULL << 20, 1ULL << 31,
+						1ULL << 32, 1ULL << 63 });
 
 		if (one_in(16))
 			d = -below(1000);
@@ -179,17 +206,16 @@ class generator {
 class comparer {
     public:
 	comparer(const environment &environment, const image &image)
-		: img(image)
-		, env(environment)
-		, lay(probe_layout(environment, image))
-		, s(environment, image.arch, image.order)
-		, sub(s, image, lay)
+		: img(image), env(environment),
+		  lay(probe_layout(environment, image)),
+		  s(environment, image.arch, image.order), sub(s, image, lay)
 	{
 	}
 
 	bool applies(const test_case &c) const
 	{
-		if (!img.has(c.function) || (c.ns && !lay.timens) || !expect(c, img))
+		if (!img.has(c.function) || (c.ns && !lay.timens) ||
+		    !expect(c, img))
 			return false;
 		return lay.kind == layout::generic || assembly_can(c);
 	}
@@ -214,7 +240,8 @@ class comparer {
     private:
 	bool assembly_can(const test_case &c) const;
 	call make_call(const test_case &c, const test_case *before) const;
-	bool close_enough(const test_case &c, const expectation &e, const outcome &out) const;
+	bool close_enough(const test_case &c, const expectation &e,
+			  const outcome &out) const;
 
 	environment env;
 	layout lay;
@@ -241,7 +268,8 @@ bool comparer::assembly_can(const test_case &c) const
 	/* below that, what the comments of update_vsyscall() say of the error does not hold */
 	if (e->is_time && (xs >> 64 || c.tk.shift < 16 || c.tk.mult < 65536))
 		return false;
-	return !e->wraps && e->delta_ns < 10 * nsec_per_sec && c.counter - c.tk.cycle_last < 1ULL << 52;
+	return !e->wraps && e->delta_ns < 10 * nsec_per_sec &&
+	       c.counter - c.tk.cycle_last < 1ULL << 52;
 }
 
 call comparer::make_call(const test_case &c, const test_case *before) const
@@ -256,7 +284,8 @@ call comparer::make_call(const test_case &c, const test_case *before) const
 	out.data_page = sub.view_address();
 	/* a page stays until the next one, but an event may have moved its seq */
 	if (!before || before->tk.xtime_nsec != c.tk.xtime_nsec ||
-	    before->tk.seq != c.tk.seq || before->ns.has_value() != c.ns.has_value() ||
+	    before->tk.seq != c.tk.seq ||
+	    before->ns.has_value() != c.ns.has_value() ||
 	    before->event != job::none)
 		out.patches = c.ns ? sub.pages(c.tk, *c.ns) : sub.pages(c.tk);
 	return out;
@@ -272,10 +301,12 @@ uint64_t scale_precision(const timekeeper &tk, bool is64)
 	uint64_t constant = 19342813113834067ULL >> tk.shift;
 	uint64_t upper = (constant * tk.mult) >> 32;
 
-	return std::max<uint64_t>(1, std::min(constant, is64 ? constant : upper) / 2);
+	return std::max<uint64_t>(
+		1, std::min(constant, is64 ? constant : upper) / 2);
 }
 
-bool comparer::close_enough(const test_case &c, const expectation &e, const outcome &out) const
+bool comparer::close_enough(const test_case &c, const expectation &e,
+			    const outcome &out) const
 {
 	timespec_pair got = decode_time(c, img, out.out);
 	int64_t sec = got.sec - e.time.sec;
@@ -285,9 +316,11 @@ bool comparer::close_enough(const test_case &c, const expectation &e, const outc
 
 	if (!img.is64())
 		sec = static_cast<int32_t>(sec);
-	if (got.nsec < 0 || got.nsec >= static_cast<int64_t>(nsec_per_sec) || std::abs(sec) > 1)
+	if (got.nsec < 0 || got.nsec >= static_cast<int64_t>(nsec_per_sec) ||
+	    std::abs(sec) > 1)
 		return false;
-	int64_t off = sec * static_cast<int64_t>(nsec_per_sec) + got.nsec - e.time.nsec;
+	int64_t off = sec * static_cast<int64_t>(nsec_per_sec) + got.nsec -
+		      e.time.nsec;
 	return static_cast<uint64_t>(std::abs(off)) <= allowed;
 }
 
@@ -300,9 +333,11 @@ std::string comparer::check(const test_case &c, const outcome &out) const
 	if (out.clobbered)
 		return fmt::format("registers changed: {:#x}", out.clobbered);
 	if (out.error() != e.error)
-		return fmt::format("CR0.SO is {}", out.error() ? "set" : "clear");
+		return fmt::format("CR0.SO is {}",
+				   out.error() ? "set" : "clear");
 	if ((out.value ^ static_cast<uint64_t>(e.value)) & value_mask)
-		return fmt::format("returned {:#x}, not {:#x}", out.value, e.value);
+		return fmt::format("returned {:#x}, not {:#x}", out.value,
+				   e.value);
 	if (e.coarse_resolution) {
 		int64_t tick = decode_time(c, img, words).nsec;
 
@@ -315,8 +350,9 @@ std::string comparer::check(const test_case &c, const outcome &out) const
 		return "";
 	if (lay.kind != layout::generic && e.is_time && close_enough(c, e, out))
 		return "";
-	return fmt::format("stored {:016x} {:016x} {:016x}, not {:016x} {:016x} {:016x}", words[0],
-			   words[1], words[2], e.out[0], e.out[1], e.out[2]);
+	return fmt::format(
+		"stored {:016x} {:016x} {:016x}, not {:016x} {:016x} {:016x}",
+		words[0], words[1], words[2], e.out[0], e.out[1], e.out[2]);
 }
 
 /* Tries simpler values for each field for as long as the case still differs. */
@@ -340,9 +376,13 @@ test_case shrink(comparer &images, test_case c)
 		[](test_case &t) { t.tk.xtime_sec /= 2; },
 		[](test_case &t) { t.tk.xtime_nsec = 0; },
 		[](test_case &t) { t.tk.xtime_nsec /= 2; },
-		[](test_case &t) { t.counter -= std::exchange(t.tk.cycle_last, 0); },
+		[](test_case &t) {
+			t.counter -= std::exchange(t.tk.cycle_last, 0);
+		},
 		[](test_case &t) { t.counter = t.tk.cycle_last; },
-		[](test_case &t) { t.counter -= (t.counter - t.tk.cycle_last) / 2; },
+		[](test_case &t) {
+			t.counter -= (t.counter - t.tk.cycle_last) / 2;
+		},
 		[](test_case &t) { t.counter -= t.counter != t.tk.cycle_last; },
 		[](test_case &t) { t.tk.mult = t.tk.raw_mult = 1; },
 		[](test_case &t) { t.tk.mult /= 2, t.tk.raw_mult /= 2; },
@@ -371,12 +411,14 @@ void report(comparer &images, const test_case &found)
 {
 	test_case c = shrink(images, found);
 
-	fmt::print("{}: {}\n{}\n", images.img.path, images.check(c, images.run({ c })[0]),
+	fmt::print("{}: {}\n{}\n", images.img.path,
+		   images.check(c, images.run({ c })[0]),
 		   to_json(c).dump(1, '\t'));
 }
 
 /* True if a difference was found, and printed. */
-bool differs(comparer &images, const std::vector<test_case> &all, uint64_t &compared)
+bool differs(comparer &images, const std::vector<test_case> &all,
+	     uint64_t &compared)
 {
 	std::vector<test_case> cases;
 
@@ -404,16 +446,19 @@ unsigned diff(const environment &env, const diff_options &opt)
 	for (const auto &path : opt.images) {
 		image img(path);
 		comparer images(env, img);
-		generator gen(opt.seed, !img.has("__kernel_datapage_offset"), !img.is64());
+		generator gen(opt.seed, !img.has("__kernel_datapage_offset"),
+			      !img.is64());
 		uint64_t compared = 0;
 		bool found = false;
 
 		if (!opt.replay.empty()) {
-			test_case c = from_json(nlohmann::json::parse(read_file(opt.replay)));
+			test_case c = from_json(
+				nlohmann::json::parse(read_file(opt.replay)));
 
 			if (!images.applies(c))
-				throw user_error{ fmt::format("{}: {} has no such call", opt.replay,
-							      path) };
+				throw user_error{ fmt::format(
+					"{}: {} has no such call", opt.replay,
+					path) };
 			found = differs(images, { c }, compared);
 		}
 		while (!found && opt.replay.empty() && compared < opt.cases) {

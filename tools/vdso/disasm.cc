@@ -16,7 +16,8 @@ namespace vdso
 namespace
 {
 
-bool one_of(std::string_view name, std::initializer_list<std::string_view> names)
+bool one_of(std::string_view name,
+	    std::initializer_list<std::string_view> names)
 {
 	for (auto candidate : names)
 		if (name == candidate)
@@ -26,26 +27,27 @@ bool one_of(std::string_view name, std::initializer_list<std::string_view> names
 
 bool is_load(std::string_view name)
 {
-	return name.starts_with('l') && !one_of(name, { "li", "lis", "la", "lwsync" });
+	return name.starts_with('l') &&
+	       !one_of(name, { "li", "lis", "la", "lwsync" });
 }
 
 bool is_branch(std::string_view name)
 {
-	return name.starts_with('b') && !name.starts_with("bpermd") && !name.starts_with("brd");
+	return name.starts_with('b') && !name.starts_with("bpermd") &&
+	       !name.starts_with("brd");
 }
 
 } // namespace
 
-disassembler::disassembler(const image &image)
-	: img(image)
+disassembler::disassembler(const image &image) : img(image)
 {
 	bool x86 = img.arch == machine::x86_64;
 	int mode = img.is64() ? CS_MODE_64 : CS_MODE_32;
 
 	if (img.order == std::endian::big)
 		mode |= static_cast<int>(CS_MODE_BIG_ENDIAN);
-	if (cs_open(x86 ? CS_ARCH_X86 : CS_ARCH_PPC, static_cast<cs_mode>(mode), &handle) !=
-	    CS_ERR_OK)
+	if (cs_open(x86 ? CS_ARCH_X86 : CS_ARCH_PPC, static_cast<cs_mode>(mode),
+		    &handle) != CS_ERR_OK)
 		throw user_error{ "capstone knows no such instructions" };
 }
 
@@ -60,7 +62,8 @@ decoded disassembler::at(uint64_t offset) const
 	decoded out = {};
 
 	size_t left = offset < img.bytes.size() ? img.bytes.size() - offset : 0;
-	if (!cs_disasm(handle, img.bytes.data() + offset, left, offset, 1, &insn)) {
+	if (!cs_disasm(handle, img.bytes.data() + offset, left, offset, 1,
+		       &insn)) {
 		out.text = "not an instruction";
 		return out;
 	}

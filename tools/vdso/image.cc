@@ -32,8 +32,9 @@ machine machine_of(const GElf_Ehdr &ehdr, const std::string &path)
 	case EM_X86_64:
 		return machine::x86_64;
 	}
-	throw user_error{ fmt::format("{}: not a powerpc or x86_64 image, e_machine is {}", path,
-				      ehdr.e_machine) };
+	throw user_error{ fmt::format(
+		"{}: not a powerpc or x86_64 image, e_machine is {}", path,
+		ehdr.e_machine) };
 }
 
 void read_symbols(Elf *elf, Elf_Scn *scn, const GElf_Shdr &shdr, uint64_t base,
@@ -41,7 +42,9 @@ void read_symbols(Elf *elf, Elf_Scn *scn, const GElf_Shdr &shdr, uint64_t base,
 {
 	Elf_Data *data = elf_getdata(scn, nullptr);
 
-	for (int i = 1; data && static_cast<uint64_t>(i) < shdr.sh_size / shdr.sh_entsize; i++) {
+	for (int i = 1;
+	     data && static_cast<uint64_t>(i) < shdr.sh_size / shdr.sh_entsize;
+	     i++) {
 		GElf_Sym sym;
 
 		if (!gelf_getsym(data, i, &sym) || sym.st_shndx == SHN_UNDEF)
@@ -61,13 +64,15 @@ GElf_Phdr only_load(Elf *elf, const std::string &path)
 
 	elf_getphdrnum(elf, &phnum);
 	for (size_t i = 0; i < phnum; i++)
-		if (gelf_getphdr(elf, static_cast<int>(i), &phdr) && phdr.p_type == PT_LOAD) {
+		if (gelf_getphdr(elf, static_cast<int>(i), &phdr) &&
+		    phdr.p_type == PT_LOAD) {
 			load = phdr;
 			loads++;
 		}
 	if (loads != 1)
-		throw user_error{ fmt::format("{}: {} loadable segments, a vDSO image has one",
-					      path, loads) };
+		throw user_error{ fmt::format(
+			"{}: {} loadable segments, a vDSO image has one", path,
+			loads) };
 	return load;
 }
 
@@ -85,24 +90,29 @@ std::vector<unsigned char> read_file(const std::string &path)
 	return content;
 }
 
-image::image(const std::string &file)
-	: path(file)
+image::image(const std::string &file) : path(file)
 {
 	elf_version(EV_CURRENT);
 	bytes = read_file(path);
-	elf_ptr elf(elf_memory(reinterpret_cast<char *>(bytes.data()), bytes.size()), elf_end);
+	elf_ptr elf(elf_memory(reinterpret_cast<char *>(bytes.data()),
+			       bytes.size()),
+		    elf_end);
 	GElf_Ehdr ehdr;
-	if (!elf || elf_kind(elf.get()) != ELF_K_ELF || !gelf_getehdr(elf.get(), &ehdr))
-		throw user_error{ fmt::format("{}: not an ELF file; give a vdso*.so or vdso*.so.dbg",
-					      path) };
+	if (!elf || elf_kind(elf.get()) != ELF_K_ELF ||
+	    !gelf_getehdr(elf.get(), &ehdr))
+		throw user_error{ fmt::format(
+			"{}: not an ELF file; give a vdso*.so or vdso*.so.dbg",
+			path) };
 	arch = machine_of(ehdr, path);
-	order = ehdr.e_ident[EI_DATA] == ELFDATA2MSB ? std::endian::big : std::endian::little;
+	order = ehdr.e_ident[EI_DATA] == ELFDATA2MSB ? std::endian::big :
+						       std::endian::little;
 
 	GElf_Phdr load = only_load(elf.get(), path);
 	if (load.p_offset || load.p_filesz > bytes.size())
-		throw user_error{ fmt::format("{}: the loadable segment does not start with the "
-					      "ELF header, so this is no vDSO image",
-					      path) };
+		throw user_error{ fmt::format(
+			"{}: the loadable segment does not start with the "
+			"ELF header, so this is no vDSO image",
+			path) };
 
 	Elf_Scn *scn = nullptr;
 	size_t strings = 0;
@@ -114,24 +124,29 @@ image::image(const std::string &file)
 		if (!gelf_getshdr(scn, &shdr))
 			continue;
 		if (shdr.sh_type == SHT_DYNSYM)
-			read_symbols(elf.get(), scn, shdr, load.p_vaddr, exported);
+			read_symbols(elf.get(), scn, shdr, load.p_vaddr,
+				     exported);
 		if (shdr.sh_type == SHT_SYMTAB)
-			read_symbols(elf.get(), scn, shdr, load.p_vaddr, symbols);
+			read_symbols(elf.get(), scn, shdr, load.p_vaddr,
+				     symbols);
 		if (!(shdr.sh_flags & SHF_ALLOC) || !shdr.sh_size)
 			continue;
 		uint64_t start = shdr.sh_addr - load.p_vaddr;
 		bool executable = shdr.sh_flags & SHF_EXECINSTR;
 		const char *name = elf_strptr(elf.get(), strings, shdr.sh_name);
-		sections[name ? name : ""] = { start, shdr.sh_size, executable };
+		sections[name ? name : ""] = { start, shdr.sh_size,
+					       executable };
 		if (executable) {
-			text_start = text_end ? std::min(text_start, start) : start;
+			text_start =
+				text_end ? std::min(text_start, start) : start;
 			text_end = std::max(text_end, start + shdr.sh_size);
 		}
 	}
 	elf.reset();
 	bytes.resize(load.p_filesz);
 	if (!text_end || text_end > bytes.size())
-		throw user_error{ fmt::format("{}: no code in the image", path) };
+		throw user_error{ fmt::format("{}: no code in the image",
+					      path) };
 }
 
 std::optional<uint64_t> image::find(const std::string &name) const
@@ -148,7 +163,8 @@ uint32_t image::word(uint64_t offset) const
 	uint32_t value;
 
 	if (offset + sizeof(value) > bytes.size())
-		throw user_error{ fmt::format("{}: nothing at offset {:#x}", path, offset) };
+		throw user_error{ fmt::format("{}: nothing at offset {:#x}",
+					      path, offset) };
 	memcpy(&value, &bytes[offset], sizeof(value));
 	return order == std::endian::native ? value : __builtin_bswap32(value);
 }
@@ -167,8 +183,9 @@ std::string image::describe(uint64_t offset) const
 
 	for (const auto *table : { &symbols, &exported })
 		for (const auto &[name, sym] : *table)
-			if (sym.value <= offset && sym.value >= at && sym.value >= text_start &&
-			    name[0] != '.' && name.find("tramp_end") == std::string::npos) {
+			if (sym.value <= offset && sym.value >= at &&
+			    sym.value >= text_start && name[0] != '.' &&
+			    name.find("tramp_end") == std::string::npos) {
 				best = name;
 				at = sym.value;
 			}

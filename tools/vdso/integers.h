@@ -45,9 +45,11 @@ template <class T, std::endian order> class ordered_int {
 		if constexpr (order == std::endian::native)
 			return value;
 		else if constexpr (sizeof(T) == 8)
-			return static_cast<T>(__builtin_bswap64(static_cast<uint64_t>(value)));
+			return static_cast<T>(__builtin_bswap64(
+				static_cast<uint64_t>(value)));
 		else
-			return static_cast<T>(__builtin_bswap32(static_cast<uint32_t>(value)));
+			return static_cast<T>(__builtin_bswap32(
+				static_cast<uint32_t>(value)));
 	}
 
 	unsigned char bytes[sizeof(T)] = {};

@@ -44,14 +44,15 @@ void write_json(const std::string &path, const nlohmann::json &json)
 
 int run_count(const environment &env, const count_options &opt)
 {
-	std::vector<std::vector<std::optional<row_count>>> counts;
+	std::vector<std::vector<std::optional<row_count> > > counts;
 	nlohmann::json json = nlohmann::json::array();
 
 	for (const auto &path : opt.images) {
 		image img(path);
 
 		counts.push_back(count(env, img));
-		json.push_back({ { "image", path }, { "rows", to_json(counts.back()) } });
+		json.push_back({ { "image", path },
+				 { "rows", to_json(counts.back()) } });
 		if (opt.trace.empty())
 			continue;
 		unsigned found = 0;
@@ -61,8 +62,9 @@ int run_count(const environment &env, const count_options &opt)
 				found++;
 			}
 		if (!found)
-			throw user_error{ fmt::format("{}: no row with \"{}\" in its name", path,
-						      opt.trace) };
+			throw user_error{ fmt::format(
+				"{}: no row with \"{}\" in its name", path,
+				opt.trace) };
 	}
 	if (opt.trace.empty())
 		print_table(opt.images, counts);
@@ -84,7 +86,8 @@ int run_bench(const environment &env, const bench_options &opt)
 	for (const auto &text : opt.pairs)
 		pairs.push_back(parse_pair(text));
 	std::vector<unsigned char> upstream = read_file(opt.upstream);
-	bench_result result = bench(env, pairs, nlohmann::json::parse(upstream));
+	bench_result result =
+		bench(env, pairs, nlohmann::json::parse(upstream));
 	if (!opt.json.empty())
 		write_json(opt.json, result.json);
 	return opt.strict && result.missed ? 1 : 0;
@@ -97,41 +100,64 @@ std::string own_directory()
 
 int lab_main(int argc, char **argv)
 {
-	CLI::App app("vDSO images in a plain process: exact counts, differences, torture");
+	CLI::App app(
+		"vDSO images in a plain process: exact counts, differences, torture");
 	environment env;
 	count_options count_opt;
 
 	env.guest_dir = own_directory();
-	app.add_option("--guest-dir", env.guest_dir, "where the guest programs are");
+	app.add_option("--guest-dir", env.guest_dir,
+		       "where the guest programs are");
 	app.add_option("--cpu", env.cpu, "qemu's -cpu");
 	app.require_subcommand(1);
 
-	auto *count_cmd = app.add_subcommand("count", "exact instructions per call");
-	count_cmd->add_option("image", count_opt.images, "vdso*.so or vdso*.so.dbg")->required();
-	count_cmd->add_option("--trace", count_opt.trace,
-			      "list the path of the rows whose name contains this");
-	count_cmd->add_option("--json", count_opt.json, "write the counts to this file");
+	auto *count_cmd =
+		app.add_subcommand("count", "exact instructions per call");
+	count_cmd
+		->add_option("image", count_opt.images,
+			     "vdso*.so or vdso*.so.dbg")
+		->required();
+	count_cmd->add_option(
+		"--trace", count_opt.trace,
+		"list the path of the rows whose name contains this");
+	count_cmd->add_option("--json", count_opt.json,
+			      "write the counts to this file");
 
 	bench_options bench_opt;
-	auto *bench_cmd = app.add_subcommand("bench", "assembly against C, with the goals");
-	bench_cmd->add_option("images", bench_opt.pairs, "NAME:BASE:PATCHED")->required();
-	bench_cmd->add_option("--upstream", bench_opt.upstream, "upstream.json")->required();
-	bench_cmd->add_option("--json", bench_opt.json, "write the table to this file");
-	bench_cmd->add_flag("--strict", bench_opt.strict, "fail if a goal is not met");
+	auto *bench_cmd = app.add_subcommand(
+		"bench", "assembly against C, with the goals");
+	bench_cmd->add_option("images", bench_opt.pairs, "NAME:BASE:PATCHED")
+		->required();
+	bench_cmd->add_option("--upstream", bench_opt.upstream, "upstream.json")
+		->required();
+	bench_cmd->add_option("--json", bench_opt.json,
+			      "write the table to this file");
+	bench_cmd->add_flag("--strict", bench_opt.strict,
+			    "fail if a goal is not met");
 
 	diff_options diff_opt;
-	auto *diff_cmd = app.add_subcommand("diff", "images against a reference, random pages");
-	diff_cmd->add_option("image", diff_opt.images, "vdso*.so or vdso*.so.dbg")->required();
+	auto *diff_cmd = app.add_subcommand(
+		"diff", "images against a reference, random pages");
+	diff_cmd->add_option("image", diff_opt.images,
+			     "vdso*.so or vdso*.so.dbg")
+		->required();
 	diff_cmd->add_option("--cases", diff_opt.cases, "how many");
 	diff_cmd->add_option("--seed", diff_opt.seed, "of the random numbers");
-	diff_cmd->add_option("--replay", diff_opt.replay, "the one case in this file");
+	diff_cmd->add_option("--replay", diff_opt.replay,
+			     "the one case in this file");
 
 	torture_options torture_opt;
-	auto *torture_cmd = app.add_subcommand("torture", "read a page that is being rewritten");
-	torture_cmd->add_option("image", torture_opt.images, "vdso*.so or vdso*.so.dbg")->required();
-	torture_cmd->add_option("--seconds", torture_opt.seconds, "for all images together");
-	torture_cmd->add_flag("--broken-writer", torture_opt.broken_writer,
-			      "leave the sequence counter alone: this has to fail");
+	auto *torture_cmd = app.add_subcommand(
+		"torture", "read a page that is being rewritten");
+	torture_cmd
+		->add_option("image", torture_opt.images,
+			     "vdso*.so or vdso*.so.dbg")
+		->required();
+	torture_cmd->add_option("--seconds", torture_opt.seconds,
+				"for all images together");
+	torture_cmd->add_flag(
+		"--broken-writer", torture_opt.broken_writer,
+		"leave the sequence counter alone: this has to fail");
 
 	CLI11_PARSE(app, argc, argv);
 	if (torture_cmd->parsed())

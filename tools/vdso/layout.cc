@@ -59,7 +59,8 @@ uint64_t decode_res(const outcome &out, const image &img)
 	if (img.is64())
 		return out.out[1];
 	/* two 32-bit words in one of the result's 64-bit words */
-	return img.order == std::endian::big ? out.out[0] & 0xffffffff : out.out[0] >> 32;
+	return img.order == std::endian::big ? out.out[0] & 0xffffffff :
+					       out.out[0] >> 32;
 }
 
 /* Which of the two pages clock_gettime() reads. */
@@ -87,7 +88,8 @@ bool knows_timens(const environment &env, const image &img, const layout &lay)
 	session s(env, img.arch, img.order);
 	subject sub(s, img, lay);
 	timekeeper tk = timekeeper::sample(100000000);
-	call c = { sub.address("__kernel_clock_gettime"), { realtime_coarse, scratch_addr } };
+	call c = { sub.address("__kernel_clock_gettime"),
+		   { realtime_coarse, scratch_addr } };
 
 	c.patches = sub.pages(tk, timens_offsets{});
 	try {
@@ -104,12 +106,14 @@ layout probe_layout(const environment &env, const image &img)
 {
 	bool old = img.has(old_marker);
 	session s(env, img.arch, img.order);
-	auto words = img.order == std::endian::big ? self_naming<big>(most_before) :
-						     self_naming<little>(most_before);
+	auto words = img.order == std::endian::big ?
+			     self_naming<big>(most_before) :
+			     self_naming<little>(most_before);
 	auto getres = img.find("__kernel_clock_getres");
 
 	if (!getres)
-		throw user_error{ fmt::format("{}: no __kernel_clock_getres", img.path) };
+		throw user_error{ fmt::format("{}: no __kernel_clock_getres",
+					      img.path) };
 	image patched = with_datapage_offset(img);
 	uint64_t base = old ? s.add_image(patched, 0, {}, words) :
 			      s.add_image(patched, most_before, words, {});
@@ -117,22 +121,32 @@ layout probe_layout(const environment &env, const image &img)
 	uint64_t found = decode_res(s.run({ c }, false)[0], img) - tag;
 	if (found >= most_before)
 		throw user_error{ fmt::format(
-			"{}: clock_getres does not return a word of the data page", img.path) };
+			"{}: clock_getres does not return a word of the data page",
+			img.path) };
 
 	if (old) {
 		if (found == offsetof(asm32_data<big>, hrtimer_res))
-			return { layout::asm32, 0, 4096, false, false, 0, false };
+			return {
+				layout::asm32, 0, 4096, false, false, 0, false
+			};
 		if (found == offsetof(asm64_data<big>, hrtimer_res))
-			return { layout::asm64, 0, 4096, false, false, 0, false };
-		throw user_error{ fmt::format("{}: unknown data page, resolution at {:#x}",
-					      img.path, found) };
+			return {
+				layout::asm64, 0, 4096, false, false, 0, false
+			};
+		throw user_error{ fmt::format(
+			"{}: unknown data page, resolution at {:#x}", img.path,
+			found) };
 	}
 	uint64_t start = found - offsetof(generic_data<big>, hrtimer_res);
 	uint64_t distance = most_before - start / 4096 * 4096;
 	/* one page or two: page sizes are even powers of two */
 	bool two = std::bit_width(distance) % 2 == 0;
-	layout lay = { layout::generic, distance, two ? distance / 2 : distance,
-		       two,		false,	  start % 4096,
+	layout lay = { layout::generic,
+		       distance,
+		       two ? distance / 2 : distance,
+		       two,
+		       false,
+		       start % 4096,
 		       false };
 	if (two) {
 		lay.view_is_last = reads_last_page(env, img, lay);
@@ -142,13 +156,13 @@ layout probe_layout(const environment &env, const image &img)
 }
 
 subject::subject(session &in, const image &image, const layout &where)
-	: img(image)
-	, lay(where)
+	: img(image), lay(where)
 {
 	bool old = lay.kind != layout::generic;
 
 	base = in.add_image(with_datapage_offset(img), lay.bytes_before, {},
-			    std::vector<unsigned char>(old ? lay.page_size : 0));
+			    std::vector<unsigned char>(old ? lay.page_size :
+							     0));
 	uint64_t first = old ? base + (img.bytes.size() + 4095) / 4096 * 4096 :
 			       base - lay.bytes_before;
 	uint64_t last = lay.two_pages ? first + lay.page_size : first;
@@ -179,7 +193,8 @@ uint64_t subject::seq_address(bool raw, bool in_timens) const
 }
 
 template <class I>
-std::vector<patch> subject::pages_of(const timekeeper &tk, const timens_offsets *offsets) const
+std::vector<patch> subject::pages_of(const timekeeper &tk,
+				     const timens_offsets *offsets) const
 {
 	if (lay.kind == layout::generic) {
 		generic_data<I> real[2] = {}, ns[2] = {};
@@ -212,7 +227,8 @@ std::vector<patch> subject::pages(const timekeeper &tk) const
 					       pages_of<little>(tk, nullptr);
 }
 
-std::vector<patch> subject::pages(const timekeeper &tk, const timens_offsets &offsets) const
+std::vector<patch> subject::pages(const timekeeper &tk,
+				  const timens_offsets &offsets) const
 {
 	return img.order == std::endian::big ? pages_of<big>(tk, &offsets) :
 					       pages_of<little>(tk, &offsets);

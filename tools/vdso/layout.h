@@ -35,7 +35,8 @@ class subject {
 
 	uint64_t address(const std::string &function) const;
 	std::vector<patch> pages(const timekeeper &tk) const;
-	std::vector<patch> pages(const timekeeper &tk, const timens_offsets &offsets) const;
+	std::vector<patch> pages(const timekeeper &tk,
+				 const timens_offsets &offsets) const;
 	uint64_t seq_address(bool raw, bool in_timens) const;
 	uint64_t data_address() const
 	{
@@ -54,8 +55,9 @@ class subject {
 	const layout lay;
 
     private:
-	template <class I> std::vector<patch> pages_of(const timekeeper &tk,
-						       const timens_offsets *offsets) const;
+	template <class I>
+	std::vector<patch> pages_of(const timekeeper &tk,
+				    const timens_offsets *offsets) const;
 
 	uint64_t base, view_page, host_page;
 };

@@ -92,7 +92,8 @@ int base(int ra)
 	return ra ? ra : -1;
 }
 
-ppc_insn memory(const fields &f, ppc_op op, unsigned size, bool update, int64_t displacement)
+ppc_insn memory(const fields &f, ppc_op op, unsigned size, bool update,
+		int64_t displacement)
 {
 	ppc_insn i = of(op);
 
@@ -116,11 +117,13 @@ ppc_insn indexed(const fields &f, ppc_op op, unsigned size, bool update)
 /* lwz lwzu lbz lbzu stw stwu stb stbu lhz lhzu lha lhau sth sthu */
 ppc_insn decode_d_memory(const fields &f)
 {
-	static const unsigned sizes[] = { 4, 4, 1, 1, 4, 4, 1, 1, 2, 2, 2, 2, 2, 2 };
+	static const unsigned sizes[] = { 4, 4, 1, 1, 4, 4, 1,
+					  1, 2, 2, 2, 2, 2, 2 };
 	uint32_t n = f.opcode() - 32;
 	bool store = one_of(f.opcode(), { 36, 37, 38, 39, 44, 45 });
 
-	return memory(f, store ? ppc_op::store : ppc_op::load, sizes[n], n & 1, f.simm());
+	return memory(f, store ? ppc_op::store : ppc_op::load, sizes[n], n & 1,
+		      f.simm());
 }
 
 ppc_insn decode_ds_memory(const fields &f)
@@ -129,7 +132,8 @@ ppc_insn decode_ds_memory(const fields &f)
 	int64_t displacement = f.simm() & ~3;
 
 	if (f.opcode() == 58 && kind <= 2)
-		return memory(f, ppc_op::load, kind == 2 ? 4 : 8, kind == 1, displacement);
+		return memory(f, ppc_op::load, kind == 2 ? 4 : 8, kind == 1,
+			      displacement);
 	if (f.opcode() == 62 && kind <= 1)
 		return memory(f, ppc_op::store, 8, kind == 1, displacement);
 	return of(ppc_op::unknown);
@@ -151,7 +155,8 @@ ppc_insn decode_branch(const fields &f)
 
 void set_condition(const fields &f, ppc_insn &i)
 {
-	uint32_t bo = static_cast<uint32_t>(f.rt()), bi = static_cast<uint32_t>(f.ra());
+	uint32_t bo = static_cast<uint32_t>(f.rt()),
+		 bi = static_cast<uint32_t>(f.ra());
 
 	i.conditional = (bo & 0x14) != 0x14;
 	i.field = bi / 4;
@@ -275,15 +280,17 @@ ppc_insn decode_31_memory(const fields &f)
 bool writes_rt(uint32_t xo)
 {
 	/* mulhw and its kind have no OE bit, the others do */
-	return one_of(xo & 0x1ff, { 8, 10, 11, 40, 75, 104, 136, 138, 200, 202, 232, 234, 235, 266,
-				    457, 459, 489, 491, 233, 73, 9, 393, 395, 425, 427 }) ||
+	return one_of(xo & 0x1ff, { 8,	 10,  11,  40,	75,  104, 136, 138, 200,
+				    202, 232, 234, 235, 266, 457, 459, 489, 491,
+				    233, 73,  9,   393, 395, 425, 427 }) ||
 	       one_of(xo, { 777, 779, 265, 267 });
 }
 
 bool writes_ra(uint32_t xo)
 {
-	return one_of(xo, { 24, 26,  27,  28,  58,  60,  122, 124, 284, 316, 378, 412, 444, 476,
-			    506, 536, 538, 539, 570, 792, 794, 824, 826, 827, 890, 891, 922, 954 });
+	return one_of(xo, { 24,	 26,  27,  28,	58,  60,  122, 124, 284, 316,
+			    378, 412, 444, 476, 506, 536, 538, 539, 570, 792,
+			    794, 824, 826, 827, 890, 891, 922, 954 });
 }
 
 ppc_insn decode_31_arithmetic(const fields &f)
@@ -300,7 +307,8 @@ ppc_insn decode_31_arithmetic(const fields &f)
 		i.record = f.rc();
 		return i;
 	}
-	if ((f.xo() == 444 && f.rt() == f.rb()) || (f.xo() == 316 && f.rt() == f.rb())) {
+	if ((f.xo() == 444 && f.rt() == f.rb()) ||
+	    (f.xo() == 316 && f.rt() == f.rb())) {
 		i = of(f.xo() == 444 ? ppc_op::move : ppc_op::zero);
 		i.dest = f.ra();
 		i.ra = f.rt();
@@ -416,7 +424,8 @@ ppc_insn decode_control(const fields &f)
 		set_condition(f, i);
 		return i;
 	case 17:
-		return of(f.raw == 0x44000002 ? ppc_op::system_call : ppc_op::unknown);
+		return of(f.raw == 0x44000002 ? ppc_op::system_call :
+						ppc_op::unknown);
 	case 18:
 		return decode_branch(f);
 	default:
@@ -442,7 +451,8 @@ ppc_insn ppc_decode(uint32_t insn, bool is64)
 	if (is64 && (op == 58 || op == 62))
 		return decode_ds_memory(f);
 	if (op == 4) /* maddhd, maddhdu, maddld; the rest is vector */
-		return one_of(insn & 0x3f, { 48, 49, 51 }) ? plain(f.rt()) : of(ppc_op::vector);
+		return one_of(insn & 0x3f, { 48, 49, 51 }) ? plain(f.rt()) :
+							     of(ppc_op::vector);
 	if (op >= 48)
 		return of(ppc_op::vector);
 	return decode_immediate(f);

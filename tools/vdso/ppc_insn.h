@@ -50,7 +50,8 @@ struct ppc_insn {
 	bool record = false; /* CR0 is written */
 	bool link = false;
 	bool conditional = false;
-	bool on_equal = false; /* branches if CR bit bit is set and that is an EQ bit */
+	bool on_equal =
+		false; /* branches if CR bit bit is set and that is an EQ bit */
 	bool on_not_equal = false;
 	bool on_so = false; /* likewise for the SO bit */
 	bool on_not_so = false;

@@ -24,7 +24,8 @@ temp_dir::temp_dir()
 	: name(std::filesystem::temp_directory_path() / "vdso-lab.XXXXXX")
 {
 	if (!mkdtemp(name.data()))
-		throw user_error{ fmt::format("{}: {}", name, strerror(errno)) };
+		throw user_error{ fmt::format("{}: {}", name,
+					      strerror(errno)) };
 }
 
 temp_dir::~temp_dir()
@@ -34,7 +35,8 @@ temp_dir::~temp_dir()
 	std::filesystem::remove_all(name, ignored);
 }
 
-void write_file(const std::string &path, const std::vector<unsigned char> &content)
+void write_file(const std::string &path,
+		const std::vector<unsigned char> &content)
 {
 	std::ofstream out(path, std::ios::binary);
 
@@ -51,18 +53,18 @@ namespace
 /* A child that is killed and waited for if nobody else did. */
 class child {
     public:
-	explicit child(const std::vector<std::string> &argv)
-		: name(argv[0])
+	explicit child(const std::vector<std::string> &argv) : name(argv[0])
 	{
 		std::vector<char *> args;
 
 		for (const auto &arg : argv)
 			args.push_back(const_cast<char *>(arg.c_str()));
 		args.push_back(nullptr);
-		int err = posix_spawnp(&pid, args[0], nullptr, nullptr, args.data(), environ);
+		int err = posix_spawnp(&pid, args[0], nullptr, nullptr,
+				       args.data(), environ);
 		if (err)
-			throw user_error{ fmt::format("{}: {}; is it installed?", name,
-						      strerror(err)) };
+			throw user_error{ fmt::format("{}: {}; is it installed?",
+						      name, strerror(err)) };
 	}
 	~child()
 	{
@@ -76,15 +78,17 @@ class child {
 
 	int wait(unsigned seconds)
 	{
-		int status = 0, fd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+		int status = 0,
+		    fd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
 		pollfd ended = { fd, POLLIN, 0 };
 		int ready = poll(&ended, 1, static_cast<int>(seconds * 1000));
 
 		close(fd);
 		if (ready <= 0)
-			throw user_error{ fmt::format("{}: no end after {} s, the image may wait "
-						      "for a page that it does not know",
-						      name, seconds) };
+			throw user_error{ fmt::format(
+				"{}: no end after {} s, the image may wait "
+				"for a page that it does not know",
+				name, seconds) };
 		waitpid(std::exchange(pid, -1), &status, 0);
 		return status;
 	}
@@ -102,10 +106,11 @@ void run_process(const std::vector<std::string> &argv, unsigned seconds)
 	int status = process.wait(seconds);
 
 	if (WIFSIGNALED(status))
-		throw user_error{ fmt::format("{}: killed by signal {}", argv[0],
-					      WTERMSIG(status)) };
+		throw user_error{ fmt::format("{}: killed by signal {}",
+					      argv[0], WTERMSIG(status)) };
 	if (WEXITSTATUS(status))
-		throw user_error{ fmt::format("{}: exit status {}", argv[0], WEXITSTATUS(status)) };
+		throw user_error{ fmt::format("{}: exit status {}", argv[0],
+					      WEXITSTATUS(status)) };
 }
 
 } // namespace vdso

@@ -25,7 +25,8 @@ class temp_dir {
 	std::string name;
 };
 
-void write_file(const std::string &path, const std::vector<unsigned char> &content);
+void write_file(const std::string &path,
+		const std::vector<unsigned char> &content);
 
 /* Runs @argv to its end; anything but success within @seconds is a user_error. */
 void run_process(const std::vector<std::string> &argv, unsigned seconds);

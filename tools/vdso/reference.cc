@@ -36,8 +36,7 @@ struct reading {
 /* A result's place in memory, as four 64-bit words of the guest's byte order. */
 class out_words {
     public:
-	explicit out_words(const image &image)
-		: img(image)
+	explicit out_words(const image &image) : img(image)
 	{
 		words.fill(job::poison);
 	}
@@ -52,14 +51,16 @@ class out_words {
 		uint64_t &word = words[index / 2];
 		uint64_t half = static_cast<uint32_t>(value);
 
-		word = high ? (word & 0xffffffff) | half << 32 : (word & ~0xffffffffULL) | half;
+		word = high ? (word & 0xffffffff) | half << 32 :
+			      (word & ~0xffffffffULL) | half;
 	}
 	int64_t get(unsigned index, unsigned size) const
 	{
 		if (size == 8)
 			return static_cast<int64_t>(words[index]);
 		bool high = (index % 2 == 0) == (img.order == std::endian::big);
-		return static_cast<int32_t>(words[index / 2] >> (high ? 32 : 0));
+		return static_cast<int32_t>(words[index / 2] >>
+					    (high ? 32 : 0));
 	}
 
 	std::array<uint64_t, job::out_words> words;
@@ -92,13 +93,16 @@ std::pair<int64_t, uint64_t> base_of(const timekeeper &tk, int clock)
 		return { sec, tk.xtime_nsec };
 	case boottime:
 		sec += tk.monotonic_to_boot.sec;
-		nsec += static_cast<u128>(tk.monotonic_to_boot.nsec) << tk.shift;
+		nsec += static_cast<u128>(tk.monotonic_to_boot.nsec)
+			<< tk.shift;
 		[[fallthrough]];
 	default:
 		sec += tk.wall_to_monotonic.sec;
-		nsec += static_cast<u128>(tk.wall_to_monotonic.nsec) << tk.shift;
+		nsec += static_cast<u128>(tk.wall_to_monotonic.nsec)
+			<< tk.shift;
 	}
-	return { sec + static_cast<int64_t>(nsec / second), static_cast<uint64_t>(nsec % second) };
+	return { sec + static_cast<int64_t>(nsec / second),
+		 static_cast<uint64_t>(nsec % second) };
 }
 
 timespec_pair ns_offset(const test_case &c)
@@ -127,7 +131,8 @@ reading read_hres(const test_case &c, int clock)
 	auto wide = static_cast<u128>(delta) * mult;
 	auto ns = static_cast<uint64_t>(wide + base) >> shift;
 	timespec_pair offset = ns_offset(c);
-	reading r = normalise(sec + offset.sec, ns + static_cast<uint64_t>(offset.nsec));
+	reading r = normalise(sec + offset.sec,
+			      ns + static_cast<uint64_t>(offset.nsec));
 	u128 delta_ns = wide >> shift;
 
 	r.wraps = (wide + base) >> 64;
@@ -141,7 +146,8 @@ reading read_coarse(const test_case &c)
 {
 	timespec_pair offset = ns_offset(c);
 	int64_t sec = c.tk.xtime_sec + offset.sec;
-	u128 nsec = (c.tk.xtime_nsec >> c.tk.shift) + static_cast<uint64_t>(offset.nsec);
+	u128 nsec = (c.tk.xtime_nsec >> c.tk.shift) +
+		    static_cast<uint64_t>(offset.nsec);
 
 	if (c.clock == monotonic_coarse) {
 		sec += c.tk.wall_to_monotonic.sec;
@@ -152,8 +158,8 @@ reading read_coarse(const test_case &c)
 
 bool is_hres(int clock)
 {
-	return clock == realtime || clock == monotonic || clock == boottime || clock == tai ||
-	       clock == monotonic_raw;
+	return clock == realtime || clock == monotonic || clock == boottime ||
+	       clock == tai || clock == monotonic_raw;
 }
 
 bool is_coarse(int clock)
@@ -250,7 +256,8 @@ uint64_t seconds_to_carry(const test_case &c)
 std::optional<expectation> expect(const test_case &c, const image &img)
 {
 	/* the first numbers that no kernel has a clock for */
-	if (c.function.starts_with("__kernel_clock_get") && c.clock > nr_bases && c.clock < 1000) {
+	if (c.function.starts_with("__kernel_clock_get") &&
+	    c.clock > nr_bases && c.clock < 1000) {
 		expectation e;
 		timespec ignored;
 
@@ -309,8 +316,10 @@ nlohmann::json to_json(const test_case &c)
 		{ "shift", tk.shift },
 		{ "xtime_nsec", tk.xtime_nsec },
 		{ "xtime_sec", tk.xtime_sec },
-		{ "wall_to_monotonic", { tk.wall_to_monotonic.sec, tk.wall_to_monotonic.nsec } },
-		{ "monotonic_to_boot", { tk.monotonic_to_boot.sec, tk.monotonic_to_boot.nsec } },
+		{ "wall_to_monotonic",
+		  { tk.wall_to_monotonic.sec, tk.wall_to_monotonic.nsec } },
+		{ "monotonic_to_boot",
+		  { tk.monotonic_to_boot.sec, tk.monotonic_to_boot.nsec } },
 		{ "tai_offset", tk.tai_offset },
 		{ "raw_mult", tk.raw_mult },
 		{ "raw_shift", tk.raw_shift },
@@ -321,8 +330,8 @@ nlohmann::json to_json(const test_case &c)
 	};
 
 	if (c.ns)
-		json["timens"] = { c.ns->monotonic.sec, c.ns->monotonic.nsec, c.ns->boottime.sec,
-				   c.ns->boottime.nsec };
+		json["timens"] = { c.ns->monotonic.sec, c.ns->monotonic.nsec,
+				   c.ns->boottime.sec, c.ns->boottime.nsec };
 	return json;
 }
 
@@ -342,8 +351,10 @@ test_case from_json(const nlohmann::json &json)
 	tk.shift = json.at("shift");
 	tk.xtime_nsec = json.at("xtime_nsec");
 	tk.xtime_sec = json.at("xtime_sec");
-	tk.wall_to_monotonic = { json.at("wall_to_monotonic")[0], json.at("wall_to_monotonic")[1] };
-	tk.monotonic_to_boot = { json.at("monotonic_to_boot")[0], json.at("monotonic_to_boot")[1] };
+	tk.wall_to_monotonic = { json.at("wall_to_monotonic")[0],
+				 json.at("wall_to_monotonic")[1] };
+	tk.monotonic_to_boot = { json.at("monotonic_to_boot")[0],
+				 json.at("monotonic_to_boot")[1] };
 	tk.tai_offset = json.at("tai_offset");
 	tk.raw_mult = json.at("raw_mult");
 	tk.raw_shift = json.at("raw_shift");

@@ -43,7 +43,8 @@ struct expectation {
 	timespec_pair time = {};
 	uint64_t delta_ns = 0; /* of the counter since the last update */
 	bool wraps = false; /* beyond the 64 bits that the C code computes in */
-	bool coarse_resolution = false; /* a tick of whatever HZ the kernel has */
+	bool coarse_resolution =
+		false; /* a tick of whatever HZ the kernel has */
 	std::array<uint64_t, job::out_words> out = {};
 };
 

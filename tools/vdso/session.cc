@@ -46,15 +46,18 @@ uint32_t counter_load(uint32_t insn, machine arch, std::endian order)
 	uint32_t spr = (insn >> 16 & 0x1f) | (insn >> 6 & 0x3e0);
 	uint32_t target = insn & 0x03e00000;
 
-	if (opcode != 31 || (extended != 371 && extended != 339) || (spr != 268 && spr != 269))
+	if (opcode != 31 || (extended != 371 && extended != 339) ||
+	    (spr != 268 && spr != 269))
 		return 0;
 	if (arch == machine::ppc64 && spr == 268)
 		return 58U << 26 | target | counter_addr;
 	bool second = (spr == 268) == (order == std::endian::big);
-	return 32U << 26 | target | static_cast<uint32_t>(counter_addr + (second ? 4 : 0));
+	return 32U << 26 | target |
+	       static_cast<uint32_t>(counter_addr + (second ? 4 : 0));
 }
 
-void put_word(std::vector<unsigned char> &bytes, uint64_t offset, uint32_t value, std::endian order)
+void put_word(std::vector<unsigned char> &bytes, uint64_t offset,
+	      uint32_t value, std::endian order)
 {
 	if (order != std::endian::native)
 		value = __builtin_bswap32(value);
@@ -75,9 +78,9 @@ guest_kind kind_of(machine arch, std::endian order)
 }
 
 /* "Trace 0: 0x7f.. [cs_base/pc/flags/cflags] symbol": the second field is the pc. */
-std::vector<std::vector<uint64_t>> read_trace(const std::string &path)
+std::vector<std::vector<uint64_t> > read_trace(const std::string &path)
 {
-	std::vector<std::vector<uint64_t>> calls;
+	std::vector<std::vector<uint64_t> > calls;
 	std::ifstream in(path);
 	std::string line;
 
@@ -98,20 +101,21 @@ std::vector<std::vector<uint64_t>> read_trace(const std::string &path)
 } // namespace
 
 session::session(environment environment, machine machine, std::endian endian)
-	: env(std::move(environment))
-	, arch(machine)
-	, order(endian)
+	: env(std::move(environment)), arch(machine), order(endian)
 {
 	std::vector<unsigned char> marker(page);
 
 	put_word(marker, 0, blr, order);
-	areas.push_back({ counter_addr, std::vector<unsigned char>(page), PROT_READ | PROT_WRITE });
-	areas.push_back({ scratch_addr, std::vector<unsigned char>(page), PROT_READ | PROT_WRITE });
+	areas.push_back({ counter_addr, std::vector<unsigned char>(page),
+			  PROT_READ | PROT_WRITE });
+	areas.push_back({ scratch_addr, std::vector<unsigned char>(page),
+			  PROT_READ | PROT_WRITE });
 	areas.push_back({ marker_addr, marker, PROT_READ | PROT_EXEC });
 }
 
 uint64_t session::add_image(const image &img, uint64_t bytes_before,
-			    std::vector<unsigned char> before, std::vector<unsigned char> behind)
+			    std::vector<unsigned char> before,
+			    std::vector<unsigned char> behind)
 {
 	uint64_t base = next_base + bytes_before;
 	std::vector<unsigned char> code = img.bytes;
@@ -125,12 +129,14 @@ uint64_t session::add_image(const image &img, uint64_t bytes_before,
 	before.resize(bytes_before);
 	behind.resize(round_up(behind.size(), page));
 	if (bytes_before)
-		areas.push_back({ next_base, std::move(before), PROT_READ | PROT_WRITE });
+		areas.push_back({ next_base, std::move(before),
+				  PROT_READ | PROT_WRITE });
 	text.emplace_back(base, code.size());
 	uint64_t end = base + code.size();
 	areas.push_back({ base, std::move(code), PROT_READ | PROT_EXEC });
 	if (!behind.empty())
-		areas.push_back({ end, std::move(behind), PROT_READ | PROT_WRITE });
+		areas.push_back(
+			{ end, std::move(behind), PROT_READ | PROT_WRITE });
 	next_base += image_stride;
 	return base;
 }
@@ -152,7 +158,8 @@ std::vector<unsigned char> session::write_job(const std::vector<call> &calls,
 		seg.addr = areas[i].addr;
 		seg.size = areas[i].content.size();
 		seg.prot = areas[i].prot;
-		seg.shared = plan && (areas[i].prot & PROT_WRITE) && areas[i].addr != scratch_addr;
+		seg.shared = plan && (areas[i].prot & PROT_WRITE) &&
+			     areas[i].addr != scratch_addr;
 		seg.offset = at;
 		at += areas[i].content.size();
 	}
@@ -181,8 +188,8 @@ std::vector<unsigned char> session::write_job(const std::vector<call> &calls,
 	}
 	memcpy(file.data(), &header, sizeof(header));
 	for (size_t i = 0; i < areas.size(); i++)
-		memcpy(&file[header.segments[i].offset], areas[i].content.data(),
-		       areas[i].content.size());
+		memcpy(&file[header.segments[i].offset],
+		       areas[i].content.data(), areas[i].content.size());
 	for (size_t i = 0; i < calls.size(); i++) {
 		job::call<I> out = {};
 		const call &in = calls[i];
@@ -198,7 +205,8 @@ std::vector<unsigned char> session::write_job(const std::vector<call> &calls,
 		out.check = in.check;
 		out.time_size = in.time_size;
 		out.out = scratch_addr;
-		for (size_t n = 0; n < in.patches.size() && n < job::copies; n++) {
+		for (size_t n = 0; n < in.patches.size() && n < job::copies;
+		     n++) {
 			out.copies[n].addr = in.patches[n].addr;
 			out.copies[n].offset = file.size();
 			out.copies[n].size = in.patches[n].bytes.size();
@@ -206,13 +214,15 @@ std::vector<unsigned char> session::write_job(const std::vector<call> &calls,
 				    in.patches[n].bytes.end());
 			file.resize(round_up(file.size(), 8));
 		}
-		memcpy(&file[header.calls_offset + i * sizeof(out)], &out, sizeof(out));
+		memcpy(&file[header.calls_offset + i * sizeof(out)], &out,
+		       sizeof(out));
 	}
 	return file;
 }
 
 template <class I>
-std::vector<outcome> session::read_results(const std::vector<unsigned char> &file, size_t count)
+std::vector<outcome>
+session::read_results(const std::vector<unsigned char> &file, size_t count)
 {
 	std::vector<outcome> outcomes(count);
 
@@ -220,7 +230,8 @@ std::vector<outcome> session::read_results(const std::vector<unsigned char> &fil
 		job::result<I> in;
 		outcome &out = outcomes[i];
 
-		memcpy(&in, &file.at(results_offset + i * sizeof(in)), sizeof(in));
+		memcpy(&in, &file.at(results_offset + i * sizeof(in)),
+		       sizeof(in));
 		out.value = in.value;
 		out.value2 = in.value2;
 		out.cr = in.cr;
@@ -244,24 +255,28 @@ torture_result session::read_torture(const std::vector<unsigned char> &file)
 }
 
 /* Runs the guest on @job, and returns the job as the guest left it. */
-std::vector<unsigned char> session::execute(const std::vector<unsigned char> &job,
-					    const std::vector<std::string> &extra, unsigned seconds)
+std::vector<unsigned char>
+session::execute(const std::vector<unsigned char> &job,
+		 const std::vector<std::string> &extra, unsigned seconds)
 {
 	guest_kind kind = kind_of(arch, order);
 	temp_dir dir;
 	std::string path = dir.path() + "/job";
-	std::vector<std::string> argv = { kind.qemu, "-B", "0x100000000", "-cpu",
-					  env.cpu.empty() ? kind.cpu : env.cpu };
+	std::vector<std::string> argv = { kind.qemu, "-B", "0x100000000",
+					  "-cpu",
+					  env.cpu.empty() ? kind.cpu :
+							    env.cpu };
 
 	write_file(path, job);
 	argv.insert(argv.end(), extra.begin(), extra.end());
-	argv.insert(argv.end(),
-		    { env.guest_dir + "/" + kind.guest, path, std::to_string(job.size()) });
+	argv.insert(argv.end(), { env.guest_dir + "/" + kind.guest, path,
+				  std::to_string(job.size()) });
 	run_process(argv, seconds);
 	return read_file(path);
 }
 
-std::vector<outcome> session::run(const std::vector<call> &calls, bool trace, unsigned seconds)
+std::vector<outcome> session::run(const std::vector<call> &calls, bool trace,
+				  unsigned seconds)
 {
 	bool big = order == std::endian::big;
 	temp_dir dir;
@@ -273,26 +288,29 @@ std::vector<outcome> session::run(const std::vector<call> &calls, bool trace, un
 
 		for (auto [start, size] : text)
 			filter += fmt::format(",{:#x}+{:#x}", start, size);
-		extra = { "-singlestep", "-d", "exec,nochain", "-dfilter", filter, "-D",
-			  trace_path };
+		extra = { "-singlestep", "-d", "exec,nochain", "-dfilter",
+			  filter,	 "-D", trace_path };
 	}
 	auto file = execute(big ? write_job<vdso::big>(calls, nullptr) :
 				  write_job<vdso::little>(calls, nullptr),
 			    extra, seconds);
-	std::vector<outcome> outcomes = big ? read_results<vdso::big>(file, calls.size()) :
-					      read_results<vdso::little>(file, calls.size());
+	std::vector<outcome> outcomes =
+		big ? read_results<vdso::big>(file, calls.size()) :
+		      read_results<vdso::little>(file, calls.size());
 	if (!trace)
 		return outcomes;
 	auto traces = read_trace(trace_path);
 	if (traces.size() != calls.size())
-		throw user_error{ fmt::format("{} calls in qemu's execution log, not {}",
-					      traces.size(), calls.size()) };
+		throw user_error{ fmt::format(
+			"{} calls in qemu's execution log, not {}",
+			traces.size(), calls.size()) };
 	for (size_t i = 0; i < calls.size(); i++)
 		outcomes[i].trace = std::move(traces[i]);
 	return outcomes;
 }
 
-torture_result session::torture(const std::vector<call> &calls, const torture_plan &plan)
+torture_result session::torture(const std::vector<call> &calls,
+				const torture_plan &plan)
 {
 	auto seconds = static_cast<unsigned>(plan.seconds) + 60;
 
@@ -300,10 +318,11 @@ torture_result session::torture(const std::vector<call> &calls, const torture_pl
 		if (a.addr == counter_addr)
 			for (unsigned i = 0; i < 8; i++)
 				a.content[order == std::endian::big ? 7 - i : i] =
-					static_cast<unsigned char>(plan.counter >> (8 * i));
+					static_cast<unsigned char>(
+						plan.counter >> (8 * i));
 	if (order == std::endian::big)
-		return read_torture<vdso::big>(
-			execute(write_job<vdso::big>(calls, &plan), {}, seconds));
+		return read_torture<vdso::big>(execute(
+			write_job<vdso::big>(calls, &plan), {}, seconds));
 	return read_torture<vdso::little>(
 		execute(write_job<vdso::little>(calls, &plan), {}, seconds));
 }

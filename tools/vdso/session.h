@@ -40,7 +40,7 @@ struct torture_plan {
 	uint64_t counter; /* where it starts */
 	uint64_t tolerance;
 	bool keep_seq;
-	std::vector<std::vector<unsigned char>> versions;
+	std::vector<std::vector<unsigned char> > versions;
 };
 
 struct torture_result {
@@ -76,12 +76,15 @@ class session {
 
 	/* Maps @img with @pages_before bytes of data pages before and one page behind it. */
 	uint64_t add_image(const image &img, uint64_t bytes_before,
-			   std::vector<unsigned char> before, std::vector<unsigned char> behind);
+			   std::vector<unsigned char> before,
+			   std::vector<unsigned char> behind);
 	/* @seconds: an image that is still running then has lost its way. */
-	std::vector<outcome> run(const std::vector<call> &calls, bool trace, unsigned seconds = 120);
+	std::vector<outcome> run(const std::vector<call> &calls, bool trace,
+				 unsigned seconds = 120);
 
 	/* Makes @calls over and over while another process changes the page. */
-	torture_result torture(const std::vector<call> &calls, const torture_plan &plan);
+	torture_result torture(const std::vector<call> &calls,
+			       const torture_plan &plan);
 
     private:
 	struct area {
@@ -93,17 +96,21 @@ class session {
 	template <class I>
 	std::vector<unsigned char> write_job(const std::vector<call> &calls,
 					     const torture_plan *plan);
-	template <class I> torture_result read_torture(const std::vector<unsigned char> &file);
-	std::vector<unsigned char> execute(const std::vector<unsigned char> &job,
-					   const std::vector<std::string> &extra, unsigned seconds);
 	template <class I>
-	std::vector<outcome> read_results(const std::vector<unsigned char> &job, size_t count);
+	torture_result read_torture(const std::vector<unsigned char> &file);
+	std::vector<unsigned char>
+	execute(const std::vector<unsigned char> &job,
+		const std::vector<std::string> &extra, unsigned seconds);
+	template <class I>
+	std::vector<outcome> read_results(const std::vector<unsigned char> &job,
+					  size_t count);
 
 	environment env;
 	machine arch;
 	std::endian order;
 	std::vector<area> areas;
-	std::vector<std::pair<uint64_t, uint64_t>> text; /* of the images: start, size */
+	std::vector<std::pair<uint64_t, uint64_t> >
+		text; /* of the images: start, size */
 	uint64_t next_base = 0x10000000;
 	uint64_t results_offset = 0;
 };

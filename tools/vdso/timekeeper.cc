@@ -14,7 +14,8 @@ timekeeper timekeeper::sample(uint64_t hz)
 	timekeeper tk;
 
 	tk.shift = tk.raw_shift = 24;
-	tk.mult = tk.raw_mult = static_cast<uint32_t>((nsec_per_sec << tk.shift) / hz);
+	tk.mult = tk.raw_mult =
+		static_cast<uint32_t>((nsec_per_sec << tk.shift) / hz);
 	tk.cycle_last = 0x123456789aULL;
 	tk.xtime_sec = 1606800000;
 	tk.xtime_nsec = 250000000ULL << tk.shift;
@@ -29,7 +30,8 @@ timekeeper timekeeper::sample(uint64_t hz)
 namespace
 {
 
-template <class I> void set_base(timestamp<I> &base, int64_t sec, uint64_t nsec, uint64_t second)
+template <class I>
+void set_base(timestamp<I> &base, int64_t sec, uint64_t nsec, uint64_t second)
 {
 	while (nsec >= second) {
 		nsec -= second;
@@ -42,7 +44,8 @@ template <class I> void set_base(timestamp<I> &base, int64_t sec, uint64_t nsec,
 /* The fraction of a second as the assembly vDSO wants it, in units of 2^-32 s. */
 uint32_t binary_fraction(const timekeeper &tk)
 {
-	return static_cast<uint32_t>((tk.xtime_nsec << (32 - tk.shift)) / nsec_per_sec);
+	return static_cast<uint32_t>((tk.xtime_nsec << (32 - tk.shift)) /
+				     nsec_per_sec);
 }
 
 /* (2^20 / 1e9 * mult) >> shift as a 0.64 fixed point number, in the kernel's precision. */
@@ -71,8 +74,10 @@ template <class I> void fill(generic_data<I> (&data)[2], const timekeeper &tk)
 {
 	uint64_t second = nsec_per_sec << tk.shift;
 	int64_t mono_sec = tk.xtime_sec + tk.wall_to_monotonic.sec;
-	auto mono_nsec = static_cast<uint64_t>(tk.wall_to_monotonic.nsec) << tk.shift;
-	auto boot_nsec = static_cast<uint64_t>(tk.monotonic_to_boot.nsec) << tk.shift;
+	auto mono_nsec = static_cast<uint64_t>(tk.wall_to_monotonic.nsec)
+			 << tk.shift;
+	auto boot_nsec = static_cast<uint64_t>(tk.monotonic_to_boot.nsec)
+			 << tk.shift;
 	auto &base = data[0].basetime;
 	uint64_t coarse = tk.xtime_nsec >> tk.shift;
 
@@ -97,8 +102,10 @@ template <class I> void fill(generic_data<I> (&data)[2], const timekeeper &tk)
 		 base[monotonic].nsec + boot_nsec, second);
 	set_base(base[realtime_coarse], tk.xtime_sec, coarse, ~0ULL);
 	set_base(base[monotonic_coarse], mono_sec,
-		 coarse + static_cast<uint64_t>(tk.wall_to_monotonic.nsec), nsec_per_sec);
-	set_base(data[1].basetime[monotonic_raw], tk.raw_sec, tk.raw_nsec, ~0ULL);
+		 coarse + static_cast<uint64_t>(tk.wall_to_monotonic.nsec),
+		 nsec_per_sec);
+	set_base(data[1].basetime[monotonic_raw], tk.raw_sec, tk.raw_nsec,
+		 ~0ULL);
 }
 
 template <class I> void fill(asm32_data<I> &data, const timekeeper &tk)
@@ -117,7 +124,8 @@ template <class I> void fill(asm64_data<I> &data, const timekeeper &tk)
 	data.stamp_xtime_nsec = static_cast<int64_t>(tk.xtime_nsec >> tk.shift);
 }
 
-template <class I> void fill(generic_data<I> (&data)[2], const timens_offsets &offsets)
+template <class I>
+void fill(generic_data<I> (&data)[2], const timens_offsets &offsets)
 {
 	for (auto &d : data) {
 		d.seq = 1;
@@ -129,7 +137,8 @@ template <class I> void fill(generic_data<I> (&data)[2], const timens_offsets &o
 				      { boottime, offsets.boottime } })
 		for (auto &d : data) {
 			d.basetime[clock].sec = offset.sec;
-			d.basetime[clock].nsec = static_cast<uint64_t>(offset.nsec);
+			d.basetime[clock].nsec =
+				static_cast<uint64_t>(offset.nsec);
 		}
 }
 

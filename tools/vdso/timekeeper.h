@@ -50,7 +50,8 @@ template <class I> void fill(generic_data<I> (&data)[2], const timekeeper &tk);
 template <class I> void fill(asm32_data<I> &data, const timekeeper &tk);
 template <class I> void fill(asm64_data<I> &data, const timekeeper &tk);
 /* The page that stands before the real one in a time namespace. */
-template <class I> void fill(generic_data<I> (&data)[2], const timens_offsets &offsets);
+template <class I>
+void fill(generic_data<I> (&data)[2], const timens_offsets &offsets);
 
 } // namespace vdso
 

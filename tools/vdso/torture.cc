@@ -24,7 +24,8 @@ namespace
 {
 
 constexpr size_t nr_versions = 256;
-constexpr uint64_t counter_start = 0x140000000; /* no carry to the upper half to come */
+constexpr uint64_t counter_start =
+	0x140000000; /* no carry to the upper half to come */
 
 timekeeper version(std::mt19937_64 &rng)
 {
@@ -50,10 +51,12 @@ template <class I> void link_coarse(generic_data<I> (&data)[2], uint64_t n)
 
 template <class D> void link_coarse(D &data, uint64_t)
 {
-	data.stamp_xtime_nsec = static_cast<int32_t>(data.stamp_xtime_sec * job::link_factor);
+	data.stamp_xtime_nsec =
+		static_cast<int32_t>(data.stamp_xtime_sec * job::link_factor);
 }
 
-template <class D> std::vector<unsigned char> make_version(const timekeeper &tk, uint64_t n)
+template <class D>
+std::vector<unsigned char> make_version(const timekeeper &tk, uint64_t n)
 {
 	D data = {};
 	std::vector<unsigned char> bytes(sizeof(data));
@@ -66,18 +69,18 @@ template <class D> std::vector<unsigned char> make_version(const timekeeper &tk,
 
 template <class I> using both_data = generic_data<I>[2];
 
-std::vector<unsigned char> make_version(const image &img, layout::shape kind, const timekeeper &tk,
-					uint64_t n)
+std::vector<unsigned char> make_version(const image &img, layout::shape kind,
+					const timekeeper &tk, uint64_t n)
 {
 	bool is_big = img.order == std::endian::big;
 
 	if (kind == layout::asm32)
-		return make_version<asm32_data<big>>(tk, n);
+		return make_version<asm32_data<big> >(tk, n);
 	if (kind == layout::asm64)
-		return is_big ? make_version<asm64_data<big>>(tk, n) :
-				make_version<asm64_data<little>>(tk, n);
-	return is_big ? make_version<both_data<big>>(tk, n) :
-			make_version<both_data<little>>(tk, n);
+		return is_big ? make_version<asm64_data<big> >(tk, n) :
+				make_version<asm64_data<little> >(tk, n);
+	return is_big ? make_version<both_data<big> >(tk, n) :
+			make_version<both_data<little> >(tk, n);
 }
 
 std::vector<call> make_calls(const subject &sub)
@@ -86,16 +89,20 @@ std::vector<call> make_calls(const subject &sub)
 	bool assembly = sub.lay.kind != layout::generic;
 	uint32_t size = sub.img.is64() ? 8 : 4;
 
-	for (const auto &[name, wide] : { std::pair{ "__kernel_clock_gettime", size },
-					  { "__kernel_clock_gettime64", uint32_t(8) } })
-		for (int clock : { realtime, monotonic, realtime_coarse, boottime, tai,
-				   monotonic_coarse }) {
-			bool coarse = clock == realtime_coarse || clock == monotonic_coarse;
+	for (const auto &[name, wide] :
+	     { std::pair{ "__kernel_clock_gettime", size },
+	       { "__kernel_clock_gettime64", uint32_t(8) } })
+		for (int clock : { realtime, monotonic, realtime_coarse,
+				   boottime, tai, monotonic_coarse }) {
+			bool coarse = clock == realtime_coarse ||
+				      clock == monotonic_coarse;
 
-			if (!sub.img.has(name) || (assembly && (clock == boottime || clock == tai)))
+			if (!sub.img.has(name) ||
+			    (assembly && (clock == boottime || clock == tai)))
 				continue;
 			call c = { sub.address(name),
-				   { static_cast<uint64_t>(clock), scratch_addr } };
+				   { static_cast<uint64_t>(clock),
+				     scratch_addr } };
 			c.check = coarse ? job::linked : job::on_line;
 			c.time_size = wide;
 			calls.push_back(c);
@@ -107,8 +114,8 @@ std::vector<call> make_calls(const subject &sub)
 	return calls;
 }
 
-bool torture_one(const environment &env, const std::string &path, uint64_t seconds,
-		 bool broken_writer)
+bool torture_one(const environment &env, const std::string &path,
+		 uint64_t seconds, bool broken_writer)
 {
 	image img(path);
 	layout lay = probe_layout(env, img);
@@ -124,14 +131,17 @@ bool torture_one(const environment &env, const std::string &path, uint64_t secon
 	plan.tolerance = lay.kind == layout::generic ? 0 : 2000;
 	plan.keep_seq = broken_writer;
 	for (uint64_t n = 0; n < nr_versions; n++)
-		plan.versions.push_back(make_version(img, lay.kind, version(rng), n));
+		plan.versions.push_back(
+			make_version(img, lay.kind, version(rng), n));
 	torture_result r = s.torture(make_calls(sub), plan);
 
-	fmt::print("{}: {} readings, {} updates, {}\n", path, r.readings, r.updates,
-		   r.bad_call ? "INCONSISTENT" : "all consistent");
+	fmt::print("{}: {} readings, {} updates, {}\n", path, r.readings,
+		   r.updates, r.bad_call ? "INCONSISTENT" : "all consistent");
 	if (r.bad_call)
-		fmt::print("  call {}: {} s {} ns, counter {} before and {} after\n",
-			   r.bad_call - 1, r.bad_sec, r.bad_nsec, r.bad_before, r.bad_after);
+		fmt::print(
+			"  call {}: {} s {} ns, counter {} before and {} after\n",
+			r.bad_call - 1, r.bad_sec, r.bad_nsec, r.bad_before,
+			r.bad_after);
 	return r.bad_call;
 }
 

@@ -30,8 +30,9 @@ void print_violation(const image &img, const violation &v, bool with_path)
 std::vector<violation> verify(const image &img)
 {
 	std::vector<violation> found = verify_elf(img);
-	std::vector<violation> more = img.arch == machine::x86_64 ? verify_x86(img) :
-								    verify_powerpc(img);
+	std::vector<violation> more = img.arch == machine::x86_64 ?
+					      verify_x86(img) :
+					      verify_powerpc(img);
 
 	found.insert(found.end(), more.begin(), more.end());
 	return found;
@@ -39,7 +40,8 @@ std::vector<violation> verify(const image &img)
 
 int verify_main(int argc, char **argv)
 {
-	CLI::App app("Proves the calling convention of vDSO images on every path");
+	CLI::App app(
+		"Proves the calling convention of vDSO images on every path");
 	std::vector<std::string> paths;
 	bool brief = false;
 	size_t bad = 0;

@@ -18,15 +18,17 @@ namespace
 
 using elf_ptr = std::unique_ptr<Elf, decltype(&elf_end)>;
 
-void check_section(Elf *elf, Elf_Scn *scn, const GElf_Shdr &shdr, const char *name,
-		   std::vector<violation> &found)
+void check_section(Elf *elf, Elf_Scn *scn, const GElf_Shdr &shdr,
+		   const char *name, std::vector<violation> &found)
 {
 	Elf_Data *data = elf_getdata(scn, nullptr);
 
 	if (!(shdr.sh_flags & SHF_ALLOC))
 		return;
-	if ((shdr.sh_type == SHT_RELA || shdr.sh_type == SHT_REL) && shdr.sh_size)
-		found.push_back({ "relocation", name,
+	if ((shdr.sh_type == SHT_RELA || shdr.sh_type == SHT_REL) &&
+	    shdr.sh_size)
+		found.push_back({ "relocation",
+				  name,
 				  fmt::format("{} dynamic relocations",
 					      shdr.sh_size / shdr.sh_entsize),
 				  {} });
@@ -34,14 +36,17 @@ void check_section(Elf *elf, Elf_Scn *scn, const GElf_Shdr &shdr, const char *na
 		found.push_back({ "writable", name, "code is writable", {} });
 	if (shdr.sh_type != SHT_DYNSYM)
 		return;
-	for (int i = 1; data && static_cast<uint64_t>(i) < shdr.sh_size / shdr.sh_entsize; i++) {
+	for (int i = 1;
+	     data && static_cast<uint64_t>(i) < shdr.sh_size / shdr.sh_entsize;
+	     i++) {
 		GElf_Sym sym;
 
 		if (gelf_getsym(data, i, &sym) && sym.st_shndx == SHN_UNDEF)
-			found.push_back({ "undefined",
-					  elf_strptr(elf, shdr.sh_link, sym.st_name),
-					  "undefined symbol",
-					  {} });
+			found.push_back(
+				{ "undefined",
+				  elf_strptr(elf, shdr.sh_link, sym.st_name),
+				  "undefined symbol",
+				  {} });
 	}
 }
 
@@ -50,7 +55,9 @@ void check_section(Elf *elf, Elf_Scn *scn, const GElf_Shdr &shdr, const char *na
 std::vector<violation> verify_elf(const image &img)
 {
 	std::vector<unsigned char> bytes = read_file(img.path);
-	elf_ptr elf(elf_memory(reinterpret_cast<char *>(bytes.data()), bytes.size()), elf_end);
+	elf_ptr elf(elf_memory(reinterpret_cast<char *>(bytes.data()),
+			       bytes.size()),
+		    elf_end);
 	std::vector<violation> found;
 	Elf_Scn *scn = nullptr;
 	size_t strings = 0;
@@ -61,7 +68,9 @@ std::vector<violation> verify_elf(const image &img)
 
 		if (gelf_getshdr(scn, &shdr))
 			check_section(elf.get(), scn, shdr,
-				      elf_strptr(elf.get(), strings, shdr.sh_name), found);
+				      elf_strptr(elf.get(), strings,
+						 shdr.sh_name),
+				      found);
 	}
 	return found;
 }

@@ -55,7 +55,8 @@ enum class so_bit : uint8_t { undefined, clear, set, syscall };
 constexpr int lr = 32;
 constexpr int ctr = 33;
 constexpr int dwarf_lr = 65;
-constexpr unsigned most_states = 200; /* at one instruction, before they are merged */
+constexpr unsigned most_states =
+	200; /* at one instruction, before they are merged */
 constexpr int64_t red_zone = 288;
 
 struct activation {
@@ -92,9 +93,11 @@ struct node {
 /* Registers of the arguments through which a function stores. */
 std::set<int64_t> pointer_arguments(const std::string &function)
 {
-	if (function == "__kernel_gettimeofday" || function == "__kernel_getcpu")
+	if (function == "__kernel_gettimeofday" ||
+	    function == "__kernel_getcpu")
 		return { 3, 4 };
-	if (function == "__kernel_time" || function == "__kernel_get_syscall_map")
+	if (function == "__kernel_time" ||
+	    function == "__kernel_get_syscall_map")
 		return { 3 };
 	if (function.starts_with("__kernel_clock_"))
 		return { 4 };
@@ -103,19 +106,17 @@ std::set<int64_t> pointer_arguments(const std::string &function)
 
 bool returns_int(const std::string &function)
 {
-	return function.starts_with("__kernel_clock_") || function == "__kernel_gettimeofday" ||
+	return function.starts_with("__kernel_clock_") ||
+	       function == "__kernel_gettimeofday" ||
 	       function == "__kernel_getcpu";
 }
 
 class walker {
     public:
-	walker(const image &image, const cfi_table &table, const std::string &name,
-	       std::vector<violation> &found)
-		: img(image)
-		, cfi(table)
-		, function(name)
-		, pointers(pointer_arguments(name))
-		, violations(found)
+	walker(const image &image, const cfi_table &table,
+	       const std::string &name, std::vector<violation> &found)
+		: img(image), cfi(table), function(name),
+		  pointers(pointer_arguments(name)), violations(found)
 	{
 	}
 
@@ -126,12 +127,14 @@ class walker {
 	void step(state s);
 	void go(uint64_t pc, state s);
 	void follow(int64_t target, state s);
-	void branch(const ppc_insn &i, state s, const value &target, bool is_return);
+	void branch(const ppc_insn &i, state s, const value &target,
+		    bool is_return);
 	void refine(state &s, const ppc_insn &i, bool taken) const;
 	void leave(const state &s, const value &target);
 	void check_return(const state &s);
 	void check_cfi(const state &s);
-	value recover(const state &s, const saved_rule &rule, const value &cfa) const;
+	value recover(const state &s, const saved_rule &rule,
+		      const value &cfa) const;
 	void access(state &s, const ppc_insn &i);
 	void load(state &s, const ppc_insn &i, const value &address);
 	void store(state &s, const ppc_insn &i, const value &address);
@@ -151,7 +154,7 @@ class walker {
 	std::set<std::string> reported;
 	std::vector<node> nodes;
 	std::vector<size_t> work;
-	std::map<uint64_t, std::vector<size_t>> seen;
+	std::map<uint64_t, std::vector<size_t> > seen;
 	size_t at = 0; /* the node being worked on */
 };
 
@@ -183,7 +186,8 @@ value walker::normal(value v) const
 
 value walker::read(const state &s, int reg) const
 {
-	return reg < 0 ? value{ value::constant, 0 } : s.regs[static_cast<size_t>(reg)];
+	return reg < 0 ? value{ value::constant, 0 } :
+			 s.regs[static_cast<size_t>(reg)];
 }
 
 void walker::write(state &s, int reg, const value &v)
@@ -201,9 +205,11 @@ void walker::write(state &s, int reg, const value &v)
 value walker::sum(const value &a, const value &b) const
 {
 	if (a.kind == value::constant &&
-	    (b.kind == value::constant || b.kind == value::image || b.kind == value::frame))
+	    (b.kind == value::constant || b.kind == value::image ||
+	     b.kind == value::frame))
 		return { b.kind, b.n + a.n };
-	if (b.kind == value::constant && (a.kind == value::image || a.kind == value::frame))
+	if (b.kind == value::constant &&
+	    (a.kind == value::image || a.kind == value::frame))
 		return { a.kind, a.n + b.n };
 	for (const value *v : { &a, &b })
 		if (v->kind == value::image || v->kind == value::data)
@@ -223,11 +229,14 @@ void walker::load(state &s, const ppc_insn &i, const value &address)
 		for (const auto &[name, sec] : img.sections)
 			if (name.starts_with(".got") &&
 			    static_cast<uint64_t>(address.n) >= sec.start &&
-			    static_cast<uint64_t>(address.n) < sec.start + sec.size)
-				report("got", fmt::format("load from {}", name));
+			    static_cast<uint64_t>(address.n) <
+				    sec.start + sec.size)
+				report("got",
+				       fmt::format("load from {}", name));
 	}
 	if (address.kind == value::entry && (address.n == 2 || address.n == 13))
-		report("got", fmt::format("load through the caller's r{}", address.n));
+		report("got",
+		       fmt::format("load through the caller's r{}", address.n));
 	if (address.kind == value::frame) {
 		auto it = s.frame.find(address.n);
 
@@ -239,16 +248,20 @@ void walker::load(state &s, const ppc_insn &i, const value &address)
 
 void walker::store(state &s, const ppc_insn &i, const value &address)
 {
-	bool through_argument = (address.kind == value::argument || address.kind == value::entry) &&
+	bool through_argument = (address.kind == value::argument ||
+				 address.kind == value::entry) &&
 				pointers.count(address.n);
 	const value &sp = s.regs[1];
 	int64_t lowest = img.is64() ? sp.n - red_zone : sp.n;
 
 	if (address.kind == value::frame) {
 		if (address.n >= 0)
-			report("store", fmt::format("store to the caller's frame, at r1+{}",
-						    address.n));
-		if (sp.kind == value::frame && !(i.update && i.ra == 1) && address.n < lowest)
+			report("store",
+			       fmt::format(
+				       "store to the caller's frame, at r1+{}",
+				       address.n));
+		if (sp.kind == value::frame && !(i.update && i.ra == 1) &&
+		    address.n < lowest)
 			report("store", "store below the stack pointer");
 		int64_t word = img.is64() ? 8 : 4;
 		for (int64_t n = address.n - word + 1;
@@ -258,7 +271,8 @@ void walker::store(state &s, const ppc_insn &i, const value &address)
 		return;
 	}
 	if (!through_argument)
-		report("store", "store to what is neither a pointer argument nor the frame");
+		report("store",
+		       "store to what is neither a pointer argument nor the frame");
 }
 
 void walker::access(state &s, const ppc_insn &i)
@@ -303,7 +317,8 @@ void walker::arithmetic(state &s, const ppc_insn &i)
 		break;
 	case ppc_op::extend:
 		if (read(s, i.ra).kind == value::constant)
-			result = { value::constant, static_cast<int32_t>(read(s, i.ra).n) };
+			result = { value::constant,
+				   static_cast<int32_t>(read(s, i.ra).n) };
 		break;
 	case ppc_op::zero:
 		result = { value::constant, 0 };
@@ -340,7 +355,8 @@ void walker::condition(state &s, const ppc_insn &i)
 		return;
 	}
 	s.cr_kept[field] = false;
-	if (i.op != ppc_op::cr_logic || i.bit % 4 == 2) /* what compared equal still does */
+	if (i.op != ppc_op::cr_logic ||
+	    i.bit % 4 == 2) /* what compared equal still does */
 		s.compared[field] = {};
 	if (i.op == ppc_op::compare_imm)
 		s.compared[field] = { i.ra, i.imm };
@@ -367,15 +383,16 @@ void walker::system_call(state &s)
 	s.so = so_bit::syscall;
 }
 
-value walker::recover(const state &s, const saved_rule &rule, const value &cfa) const
+value walker::recover(const state &s, const saved_rule &rule,
+		      const value &cfa) const
 {
 	switch (rule.kind) {
 	case saved_rule::same:
 		return s.regs[lr];
 	case saved_rule::in_register:
 		return rule.n == dwarf_lr ? s.regs[lr] :
-		       rule.n < 32	  ? s.regs[static_cast<size_t>(rule.n)] :
-					    value{};
+		       rule.n < 32 ? s.regs[static_cast<size_t>(rule.n)] :
+				     value{};
 	case saved_rule::at_cfa: {
 		auto it = s.frame.find(cfa.n + rule.n);
 
@@ -413,18 +430,21 @@ void walker::check_return(const state &s)
 {
 	if (!s.regs[1].is(value::frame, 0))
 		report("preserved", "r1 is not as on entry");
-	for (int r : { 2,  13, 14, 15, 16, 17, 18, 19, 20, 21, 22,
-		       23, 24, 25, 26, 27, 28, 29, 30, 31 })
+	for (int r : { 2,  13, 14, 15, 16, 17, 18, 19, 20, 21,
+		       22, 23, 24, 25, 26, 27, 28, 29, 30, 31 })
 		if (!s.regs[static_cast<size_t>(r)].is(value::entry, r))
-			report("preserved", fmt::format("r{} is not as on entry", r));
+			report("preserved",
+			       fmt::format("r{} is not as on entry", r));
 	for (unsigned f = 2; f <= 4; f++)
 		if (!s.cr_kept[f])
-			report("preserved", fmt::format("CR{} is not as on entry", f));
+			report("preserved",
+			       fmt::format("CR{} is not as on entry", f));
 
 	const value &r3 = s.regs[3];
 	switch (s.so) {
 	case so_bit::undefined:
-		report("so", "CR0.SO is left as a comparison or the caller set it");
+		report("so",
+		       "CR0.SO is left as a comparison or the caller set it");
 		break;
 	case so_bit::clear:
 		if (returns_int(function) && !r3.is(value::constant, 0))
@@ -432,7 +452,8 @@ void walker::check_return(const state &s)
 		break;
 	case so_bit::set:
 		if (r3.kind == value::constant && r3.n <= 0)
-			report("so", "CR0.SO says error and r3 is not a positive errno");
+			report("so",
+			       "CR0.SO says error and r3 is not a positive errno");
 		break;
 	case so_bit::syscall:
 		break;
@@ -479,17 +500,20 @@ void walker::refine(state &s, const ppc_insn &i, bool taken) const
 		v = { value::constant, c.with };
 }
 
-void walker::branch(const ppc_insn &i, state s, const value &target, bool is_return)
+void walker::branch(const ppc_insn &i, state s, const value &target,
+		    bool is_return)
 {
 	uint64_t pc = nodes[at].pc;
-	bool next_only = i.link && target.is(value::image, static_cast<int64_t>(pc + 4));
+	bool next_only =
+		i.link && target.is(value::image, static_cast<int64_t>(pc + 4));
 
 	if (i.conditional && !next_only) {
 		state fall = s;
 
 		refine(fall, i, false);
 		if (i.link)
-			write(fall, lr, { value::image, static_cast<int64_t>(pc + 4) });
+			write(fall, lr,
+			      { value::image, static_cast<int64_t>(pc + 4) });
 		go(pc + 4, std::move(fall));
 		refine(s, i, true);
 	}
@@ -525,7 +549,8 @@ void walker::go(uint64_t pc, state s)
 				s.regs[r] = {};
 		std::erase_if(s.frame, [&](const auto &slot) {
 			auto it = other.frame.find(slot.first);
-			return it == other.frame.end() || it->second != slot.second;
+			return it == other.frame.end() ||
+			       it->second != slot.second;
 		});
 		for (size_t f = 0; f < s.compared.size(); f++)
 			if (s.compared[f] != other.compared[f])
@@ -547,12 +572,16 @@ void walker::step(state s)
 	check_cfi(s);
 	switch (i.op) {
 	case ppc_op::unknown:
-		return report("unknown", "an instruction that the verifier does not know");
+		return report("unknown",
+			      "an instruction that the verifier does not know");
 	case ppc_op::vector:
-		return report("vector", "floating point or vector registers are used");
+		return report("vector",
+			      "floating point or vector registers are used");
 	case ppc_op::branch:
 		return branch(i, std::move(s),
-			      { value::image, static_cast<int64_t>(pc) + i.imm }, false);
+			      { value::image,
+				static_cast<int64_t>(pc) + i.imm },
+			      false);
 	case ppc_op::branch_lr: {
 		value target = s.regs[lr];
 		return branch(i, std::move(s), target, true);
@@ -577,7 +606,8 @@ void walker::step(state s)
 		break;
 	case ppc_op::mfcr: {
 		bool kept = s.cr_kept[2] && s.cr_kept[3] && s.cr_kept[4];
-		write(s, i.dest, { kept ? value::saved_cr : value::unknown, 0 });
+		write(s, i.dest,
+		      { kept ? value::saved_cr : value::unknown, 0 });
 		break;
 	}
 	case ppc_op::mtlr:

@@ -26,12 +26,30 @@ namespace
 {
 
 /* In DWARF's numbering, which is the one that CFI speaks. */
-enum reg : int { rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8, r9, r10, r11, r12, r13, r14, r15 };
+enum reg : int {
+	rax,
+	rdx,
+	rcx,
+	rbx,
+	rsi,
+	rdi,
+	rbp,
+	rsp,
+	r8,
+	r9,
+	r10,
+	r11,
+	r12,
+	r13,
+	r14,
+	r15
+};
 constexpr int nr_regs = 16;
 
 struct value {
 	enum { unknown, entry, frame, return_to } kind = unknown;
-	int64_t n = 0; /* register, offset from the CFA, or offset in the image */
+	int64_t n =
+		0; /* register, offset from the CFA, or offset in the image */
 
 	bool operator==(const value &) const = default;
 };
@@ -84,11 +102,8 @@ class x86_walker {
     public:
 	x86_walker(const image &image, const cfi_table &table, csh capstone,
 		   const std::string &name, std::vector<violation> &found)
-		: img(image)
-		, cfi(table)
-		, handle(capstone)
-		, function(name)
-		, violations(found)
+		: img(image), cfi(table), handle(capstone), function(name),
+		  violations(found)
 	{
 	}
 
@@ -115,7 +130,7 @@ class x86_walker {
 	std::set<std::string> reported;
 	std::vector<node> nodes;
 	std::vector<size_t> work;
-	std::map<uint64_t, std::vector<size_t>> seen;
+	std::map<uint64_t, std::vector<size_t> > seen;
 	size_t at = 0;
 };
 
@@ -147,7 +162,8 @@ void x86_walker::go(int64_t target, state s)
 
 		std::erase_if(s.frame, [&](const auto &saved) {
 			auto it = other.frame.find(saved.first);
-			return it == other.frame.end() || it->second != saved.second;
+			return it == other.frame.end() ||
+			       it->second != saved.second;
 		});
 		for (size_t r = 0; r < s.regs.size(); r++)
 			if (s.regs[r] != other.regs[r])
@@ -178,7 +194,8 @@ value x86_walker::pop(state &s)
 	return v;
 }
 
-std::optional<int64_t> x86_walker::slot(const state &s, const cs_x86_op &op) const
+std::optional<int64_t> x86_walker::slot(const state &s,
+					const cs_x86_op &op) const
 {
 	auto base = dwarf_reg(op.mem.base);
 
@@ -193,11 +210,13 @@ bool x86_walker::move(state &s, const cs_insn &insn)
 {
 	const cs_x86 &x = insn.detail->x86;
 
-	if ((insn.id != X86_INS_MOV && insn.id != X86_INS_LEA) || x.op_count != 2)
+	if ((insn.id != X86_INS_MOV && insn.id != X86_INS_LEA) ||
+	    x.op_count != 2)
 		return false;
 	const cs_x86_op &to = x.operands[0], &from = x.operands[1];
 	value v;
-	auto from_reg = from.type == X86_OP_REG ? dwarf_reg(from.reg) : std::nullopt;
+	auto from_reg =
+		from.type == X86_OP_REG ? dwarf_reg(from.reg) : std::nullopt;
 	auto from_slot = slot(s, from);
 	if (from_reg && from.size == 8)
 		v = s.regs[static_cast<size_t>(*from_reg)];
@@ -220,11 +239,13 @@ void x86_walker::execute(state &s, const cs_insn &insn)
 {
 	const cs_x86 &x = insn.detail->x86;
 	bool on_sp = x.op_count == 2 && x.operands[0].type == X86_OP_REG &&
-		     x.operands[0].reg == X86_REG_RSP && x.operands[1].type == X86_OP_IMM;
+		     x.operands[0].reg == X86_REG_RSP &&
+		     x.operands[1].type == X86_OP_IMM;
 
 	if (insn.id == X86_INS_PUSH) {
-		auto r = x.operands[0].type == X86_OP_REG ? dwarf_reg(x.operands[0].reg) :
-							    std::nullopt;
+		auto r = x.operands[0].type == X86_OP_REG ?
+				 dwarf_reg(x.operands[0].reg) :
+				 std::nullopt;
 		return push(s, r ? s.regs[static_cast<size_t>(*r)] : value{});
 	}
 	if (insn.id == X86_INS_POP) {
@@ -239,14 +260,16 @@ void x86_walker::execute(state &s, const cs_insn &insn)
 		return;
 	}
 	if (on_sp && (insn.id == X86_INS_SUB || insn.id == X86_INS_ADD)) {
-		s.regs[rsp].n += insn.id == X86_INS_ADD ? x.operands[1].imm : -x.operands[1].imm;
+		s.regs[rsp].n += insn.id == X86_INS_ADD ? x.operands[1].imm :
+							  -x.operands[1].imm;
 		return;
 	}
 	if (move(s, insn))
 		return;
 	cs_regs read, written;
 	uint8_t nr_read, nr_written;
-	if (cs_regs_access(handle, &insn, read, &nr_read, written, &nr_written) == CS_ERR_OK)
+	if (cs_regs_access(handle, &insn, read, &nr_read, written,
+			   &nr_written) == CS_ERR_OK)
 		for (uint8_t i = 0; i < nr_written; i++)
 			if (auto r = dwarf_reg(written[i]))
 				s.regs[static_cast<size_t>(*r)] = {};
@@ -264,7 +287,8 @@ void x86_walker::check_cfi(const state &s)
 	const value &base = s.regs[static_cast<size_t>(row->cfa.reg)];
 	if (base.kind != value::frame || base.n + row->cfa.offset != want)
 		report("cfi", "the CFA is wrong here");
-	else if (row->return_address.kind != saved_rule::at_cfa || row->return_address.n != -8)
+	else if (row->return_address.kind != saved_rule::at_cfa ||
+		 row->return_address.n != -8)
 		report("cfi", "the return address is wrong here");
 }
 
@@ -287,19 +311,24 @@ void x86_walker::leave(state s)
 	int64_t cfa = s.cfas.empty() ? 0 : s.cfas.back();
 
 	if (s.regs[rsp].kind != value::frame || s.regs[rsp].n != cfa - 8)
-		return report("balance", "the stack pointer does not point to the return address");
+		return report(
+			"balance",
+			"the stack pointer does not point to the return address");
 	if (!s.cfas.empty()) {
 		value to = pop(s);
 
 		s.cfas.pop_back();
 		if (to.kind != value::return_to)
-			return report("balance", "the return address was overwritten");
+			return report("balance",
+				      "the return address was overwritten");
 		return go(to.n, std::move(s));
 	}
 	for (int r : { rbx, rbp, r12, r13, r14, r15 })
 		if (s.regs[static_cast<size_t>(r)] != value{ value::entry, r })
 			report("preserved",
-			       fmt::format("DWARF register {} is not as on entry", r));
+			       fmt::format(
+				       "DWARF register {} is not as on entry",
+				       r));
 }
 
 void x86_walker::step(state s)
@@ -309,7 +338,8 @@ void x86_walker::step(state s)
 
 	check_cfi(s);
 	if (!cs_disasm(handle, &img.bytes[pc], img.text_end - pc, pc, 1, &raw))
-		return report("unknown", "an instruction that capstone does not know");
+		return report("unknown",
+			      "an instruction that capstone does not know");
 	auto release = [](cs_insn *i) { cs_free(i, 1); };
 	std::unique_ptr<cs_insn, decltype(release)> insn(raw, release);
 	auto next = static_cast<int64_t>(pc) + insn->size;
@@ -363,7 +393,8 @@ std::vector<violation> verify_x86(const image &img)
 	for (const auto &name : callable_functions(img)) {
 		uint64_t start = *img.find(name);
 
-		if (!done.insert(start).second) /* clock_gettime is __vdso_clock_gettime */
+		if (!done.insert(start)
+			     .second) /* clock_gettime is __vdso_clock_gettime */
 			continue;
 		x86_walker(img, cfi, handle, name, found).walk(start);
 	}

@@ -20,8 +20,9 @@ namespace arch
 using word = unsigned long;
 using siginfo = siginfo_t;
 
-constexpr word sys_exit = 1, sys_fork = 2, sys_write = 4, sys_open = 5, sys_waitpid = 7,
-	       sys_kill = 37, sys_mmap = 90, sys_gettimeofday = 78, sys_mprotect = 125,
+constexpr word sys_exit = 1, sys_fork = 2, sys_write = 4, sys_open = 5,
+	       sys_waitpid = 7, sys_kill = 37, sys_mmap = 90,
+	       sys_gettimeofday = 78, sys_mprotect = 125,
 	       sys_rt_sigaction = 173;
 
 /* As smp_wmb(): the stores before are seen before those after. */
@@ -31,7 +32,8 @@ inline void write_barrier()
 }
 
 /* A PowerPC system call says error by CR0.SO; here -errno is returned. */
-inline word syscall(word nr, word a = 0, word b = 0, word c = 0, word d = 0, word e = 0, word f = 0)
+inline word syscall(word nr, word a = 0, word b = 0, word c = 0, word d = 0,
+		    word e = 0, word f = 0)
 {
 	register word r0 asm("r0") = nr;
 	register word r3 asm("r3") = a;
@@ -42,16 +44,18 @@ inline word syscall(word nr, word a = 0, word b = 0, word c = 0, word d = 0, wor
 	register word r8 asm("r8") = f;
 
 	asm volatile("sc\n\tbns+ 1f\n\tneg %1,%1\n1:"
-		     : "+r"(r0), "+r"(r3), "+r"(r4), "+r"(r5), "+r"(r6), "+r"(r7), "+r"(r8)
+		     : "+r"(r0), "+r"(r3), "+r"(r4), "+r"(r5), "+r"(r6),
+		       "+r"(r7), "+r"(r8)
 		     :
 		     : "r9", "r10", "r11", "r12", "cr0", "ctr", "memory");
 	return r3;
 }
 
-inline word mmap(word addr, word size, int prot, int flags, word fd, word offset)
+inline word mmap(word addr, word size, int prot, int flags, word fd,
+		 word offset)
 {
-	return syscall(sys_mmap, addr, size, static_cast<word>(prot), static_cast<word>(flags), fd,
-		       offset);
+	return syscall(sys_mmap, addr, size, static_cast<word>(prot),
+		       static_cast<word>(flags), fd, offset);
 }
 
 /* The kernel's sigaction, which is not the C library's. */
@@ -66,8 +70,10 @@ inline void catch_faults(void (*handler)(int, siginfo_t *, void *))
 {
 	kernel_sigaction action = { handler, SA_SIGINFO, 0, 0 };
 
-	syscall(sys_rt_sigaction, SIGSEGV, reinterpret_cast<word>(&action), 0, 8);
-	syscall(sys_rt_sigaction, SIGILL, reinterpret_cast<word>(&action), 0, 8);
+	syscall(sys_rt_sigaction, SIGSEGV, reinterpret_cast<word>(&action), 0,
+		8);
+	syscall(sys_rt_sigaction, SIGILL, reinterpret_cast<word>(&action), 0,
+		8);
 }
 
 constexpr int illegal_instruction = SIGILL;
@@ -98,14 +104,16 @@ class frame {
 		word value;
 
 		if (opcode == 58 && (insn & 3) == 0)
-			value = static_cast<word>(*reinterpret_cast<unsigned long *>(addr));
+			value = static_cast<word>(
+				*reinterpret_cast<unsigned long *>(addr));
 		else if (opcode == 32 || (opcode == 31 && extended == 23))
 			value = *reinterpret_cast<unsigned int *>(addr);
 		else if (opcode == 58 && (insn & 3) == 2)
-			value = static_cast<word>(
-				static_cast<long>(*reinterpret_cast<int *>(addr)));
+			value = static_cast<word>(static_cast<long>(
+				*reinterpret_cast<int *>(addr)));
 		else if (sizeof(word) == 8 && opcode == 31 && extended == 21)
-			value = static_cast<word>(*reinterpret_cast<unsigned long *>(addr));
+			value = static_cast<word>(
+				*reinterpret_cast<unsigned long *>(addr));
 		else
 			return false;
 		regs[insn >> 21 & 31] = value | odd;
@@ -123,8 +131,9 @@ class frame {
 
 		if (insn >> 26 != 4 || (insn & 0x3f) != 51)
 			return false;
-		regs[insn >> 21 & 31] = regs[insn >> 16 & 31] * regs[insn >> 11 & 31] +
-					regs[insn >> 6 & 31];
+		regs[insn >> 21 & 31] =
+			regs[insn >> 16 & 31] * regs[insn >> 11 & 31] +
+			regs[insn >> 6 & 31];
 		regs[nip] += 4;
 		return true;
 	}

@@ -20,7 +20,7 @@ constexpr unsigned max_segments = 8;
 constexpr unsigned out_words = 4;
 constexpr unsigned copies = 2;
 
-/* What happens during a call, see guest.cc. */
+/* What happens during a call, see guest.cpp. */
 enum event : unsigned {
 	none,
 	seq_odd_once, /* the first read of seq finds a write under way */

@@ -74,12 +74,14 @@ TEST(ppc_decode, record_form_writes_cr0)
 TEST(ppc_decode, move_and_zero)
 {
 	EXPECT_EQ(ppc_decode(0x7c6a1b78, false).op, ppc_op::move);
-	EXPECT_EQ(ppc_decode(0x7d084278, false).op, ppc_op::zero); /* xor r8,r8,r8 */
+	EXPECT_EQ(ppc_decode(0x7d084278, false).op,
+		  ppc_op::zero); /* xor r8,r8,r8 */
 }
 
 TEST(ppc_decode, floating_point_is_seen)
 {
-	EXPECT_EQ(ppc_decode(0xc8090010, true).op, ppc_op::vector); /* lfd f0,16(r9) */
+	EXPECT_EQ(ppc_decode(0xc8090010, true).op,
+		  ppc_op::vector); /* lfd f0,16(r9) */
 }
 
 TEST(ppc_decode, maddld_is_no_vector_instruction)
@@ -93,7 +95,8 @@ TEST(ppc_decode, maddld_is_no_vector_instruction)
 TEST(ppc_decode, unknown_words_are_unknown)
 {
 	EXPECT_EQ(ppc_decode(0, true).op, ppc_op::unknown);
-	EXPECT_EQ(ppc_decode(0x7c0007ac, true).op, ppc_op::nothing); /* icbi 0,r0 */
+	EXPECT_EQ(ppc_decode(0x7c0007ac, true).op,
+		  ppc_op::nothing); /* icbi 0,r0 */
 	EXPECT_EQ(ppc_decode(0x7fe00008, true).op, ppc_op::unknown); /* trap */
 }
 

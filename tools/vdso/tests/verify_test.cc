@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 
 namespace
@@ -19,15 +21,15 @@ std::vector<std::filesystem::path> images()
 {
 	std::vector<std::filesystem::path> found;
 
-	for (const auto &entry : std::filesystem::directory_iterator(BROKEN_IMAGES))
+	for (const auto &entry :
+	     std::filesystem::directory_iterator(BROKEN_IMAGES))
 		if (entry.path().extension() == ".so")
 			found.push_back(entry.path());
 	std::sort(found.begin(), found.end());
 	return found;
 }
 
-class broken : public testing::TestWithParam<std::filesystem::path> {
-};
+class broken : public testing::TestWithParam<std::filesystem::path> {};
 
 TEST_P(broken, is_reported_for_its_rule)
 {
@@ -36,7 +38,8 @@ TEST_P(broken, is_reported_for_its_rule)
 	rule = rule.substr(0, rule.find('_'));
 	image img(GetParam());
 	auto found = verify_elf(img);
-	auto more = img.arch == machine::x86_64 ? verify_x86(img) : verify_powerpc(img);
+	auto more = img.arch == machine::x86_64 ? verify_x86(img) :
+						  verify_powerpc(img);
 	found.insert(found.end(), more.begin(), more.end());
 
 	if (rule == "good") {
@@ -50,7 +53,8 @@ TEST_P(broken, is_reported_for_its_rule)
 	EXPECT_TRUE(reported);
 	for (const auto &v : found)
 		/* an undefined symbol cannot be without a relocation */
-		EXPECT_TRUE(v.rule == rule || (rule == "undefined" && v.rule == "relocation"))
+		EXPECT_TRUE(v.rule == rule ||
+			    (rule == "undefined" && v.rule == "relocation"))
 			<< v.rule << ": " << v.what;
 }
 
@@ -66,11 +70,13 @@ TEST_P(broken, has_a_path)
 	}
 }
 
-INSTANTIATE_TEST_SUITE_P(images, broken, testing::ValuesIn(images()), [](const auto &info) {
-	std::string name = info.param.stem();
+INSTANTIATE_TEST_SUITE_P(images, broken, testing::ValuesIn(images()),
+			 [](const auto &info) {
+				 std::string name = info.param.stem();
 
-	std::replace(name.begin(), name.end(), '-', '_');
-	return name;
-});
+				 std::replace(name.begin(), name.end(), '-',
+					      '_');
+				 return name;
+			 });
 
 } // namespace

@@ -74,7 +74,8 @@ void copy_bytes(void *to, const void *from, unsigned long long size)
 void protect(unsigned long long page, int prot)
 {
 	check(arch::syscall(arch::sys_mprotect, static_cast<word>(page),
-			    static_cast<word>(page_size), static_cast<word>(prot)),
+			    static_cast<word>(page_size),
+			    static_cast<word>(prot)),
 	      "guest: mprotect failed\n");
 }
 
@@ -122,7 +123,8 @@ void run(const job::header<native> *job, const job::call<native> &call,
 		if (c.size)
 			copy_bytes(at<void>(c.addr), file + c.offset, c.size);
 	if (call.counter_page)
-		*at<volatile unsigned long long>(call.counter_page) = call.counter;
+		*at<volatile unsigned long long>(call.counter_page) =
+			call.counter;
 	for (unsigned i = 0; i < job::out_words; i++)
 		at<volatile unsigned long long>(call.out)[i] = job::poison;
 
@@ -157,7 +159,8 @@ word seconds_now()
 [[noreturn]] void write_forever(job::header<native> *job)
 {
 	auto &t = job->torture;
-	auto *versions = reinterpret_cast<const unsigned char *>(job) + t.versions;
+	auto *versions =
+		reinterpret_cast<const unsigned char *>(job) + t.versions;
 	auto *seq = at<volatile unsigned int>(t.seq);
 	auto *counter = at<volatile unsigned long long>(t.counter);
 	unsigned long long seq_at = t.seq - t.page, rest = seq_at + 4;
@@ -169,12 +172,14 @@ word seconds_now()
 			*seq = *seq + 1;
 		arch::write_barrier();
 		copy_bytes(at<void>(t.page), version, seq_at);
-		copy_bytes(at<void>(t.page + rest), version + rest, t.version_size - rest);
+		copy_bytes(at<void>(t.page + rest), version + rest,
+			   t.version_size - rest);
 		arch::write_barrier();
 		if (!t.keep_seq)
 			*seq = *seq + 1;
 		*counter = *counter + 7;
-		*static_cast<volatile unsigned long long *>(&t.updates) = t.updates + 1;
+		*static_cast<volatile unsigned long long *>(&t.updates) =
+			t.updates + 1;
 		/* readers that never see an even sequence counter read nothing */
 		for (unsigned pause = 0; pause < 40; pause++)
 			asm volatile("");
@@ -182,8 +187,8 @@ word seconds_now()
 }
 
 bool consistent(const job::torture<native> &t, const job::call<native> &call,
-		unsigned long long sec, unsigned long long nsec, unsigned long long before,
-		unsigned long long after)
+		unsigned long long sec, unsigned long long nsec,
+		unsigned long long before, unsigned long long after)
 {
 	unsigned long long time = sec * 1000000000 + nsec;
 
@@ -219,8 +224,10 @@ void read_for_a_while(job::header<native> *job, const job::call<native> *calls)
 
 		arch::call(call.function, call.args, result);
 		unsigned long long after = *counter;
-		unsigned long long sec = call.time_size == 8 ? out64[0] : out32[0];
-		unsigned long long nsec = call.time_size == 8 ? out64[1] : out32[1];
+		unsigned long long sec =
+			call.time_size == 8 ? out64[0] : out32[0];
+		unsigned long long nsec =
+			call.time_size == 8 ? out64[1] : out32[1];
 		if (!consistent(t, call, sec, nsec, before, after)) {
 			t.bad_call = n % job->nr_calls + 1;
 			t.bad_sec = sec;
@@ -260,11 +267,12 @@ extern "C" [[noreturn]] void guest_main(word *stack)
 	for (const char *p = argv[2]; *p; p++)
 		size = size * 10 + static_cast<word>(*p - '0');
 
-	fd = check(arch::syscall(arch::sys_open, reinterpret_cast<word>(argv[1]), 2, 0),
+	fd = check(arch::syscall(arch::sys_open,
+				 reinterpret_cast<word>(argv[1]), 2, 0),
 		   "guest: cannot open the job\n");
-	auto *job = reinterpret_cast<job::header<native> *>(
-		check(arch::mmap(0, size, prot_read | prot_write, map_shared, fd, 0),
-		      "guest: cannot map the job\n"));
+	auto *job = reinterpret_cast<job::header<native> *>(check(
+		arch::mmap(0, size, prot_read | prot_write, map_shared, fd, 0),
+		"guest: cannot map the job\n"));
 	if (job->magic != job::magic)
 		die("guest: not a job of this byte order\n");
 	page_size = job->page_size;
@@ -272,21 +280,26 @@ extern "C" [[noreturn]] void guest_main(word *stack)
 	for (unsigned i = 0; i < job->nr_segments; i++) {
 		const auto &seg = job->segments[i];
 
-		check(arch::mmap(static_cast<word>(seg.addr), static_cast<word>(seg.size),
+		check(arch::mmap(static_cast<word>(seg.addr),
+				 static_cast<word>(seg.size),
 				 static_cast<int>(seg.prot),
-				 (seg.shared ? map_shared : map_private) | map_fixed, fd,
-				 static_cast<word>(seg.offset)),
+				 (seg.shared ? map_shared : map_private) |
+					 map_fixed,
+				 fd, static_cast<word>(seg.offset)),
 		      "guest: cannot map a segment\n");
 	}
 	arch::catch_faults(on_fault);
 
 	auto *base = reinterpret_cast<unsigned char *>(job);
-	auto *calls = reinterpret_cast<const job::call<native> *>(base + job->calls_offset);
-	auto *results = reinterpret_cast<job::result<native> *>(base + job->results_offset);
+	auto *calls = reinterpret_cast<const job::call<native> *>(
+		base + job->calls_offset);
+	auto *results = reinterpret_cast<job::result<native> *>(
+		base + job->results_offset);
 
 	if (job->torture.seconds)
 		torture(job, calls);
-	for (unsigned long long i = 0; !job->torture.seconds && i < job->nr_calls; i++)
+	for (unsigned long long i = 0;
+	     !job->torture.seconds && i < job->nr_calls; i++)
 		run(job, calls[i], &results[i]);
 
 	arch::syscall(arch::sys_exit, 0);
