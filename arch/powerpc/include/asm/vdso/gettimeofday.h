@@ -222,6 +222,7 @@ static __always_inline void vdso_set_ts(struct __kernel_timespec *ts, s64 sec, u
  */
 int __kernel_gettimeofday(struct __kernel_old_timeval *tv, struct timezone *tz);
 __kernel_old_time_t __kernel_time(__kernel_old_time_t *time);
+
 #ifdef BUILD_VDSO32
 int __kernel_clock_gettime(clockid_t clock, struct old_timespec32 *ts);
 int __kernel_clock_gettime64(clockid_t clock, struct __kernel_timespec *ts);
