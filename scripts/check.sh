@@ -60,7 +60,7 @@ check_tidy()
 # that have a line of their own.
 check_spdx()
 {
-	_bad=$(files | grep -v -E '\.(json|patch)$|/series$|/cover$|^COPYING$|\.ver$' | while read -r f; do
+	_bad=$(files | grep -v -E '\.(json|patch)$|/series$|/cover$|^COPYING$|\.(ver|map)$' | while read -r f; do
 		head -n 3 "$f" | grep -q 'SPDX-License-Identifier: GPL-2.0' || echo "$f"
 	done)
 	[ -z "$_bad" ] || { echo "no SPDX line: $_bad"; return 1; }

@@ -154,6 +154,7 @@ find_top()
 
 check_version()
 {
+	[ -f "$1/Makefile" ] || die "$2 is no kernel source"
 	_v=$(awk '$1 == "VERSION" { v = $3 } $1 == "PATCHLEVEL" { p = $3 } END { print v "." p }' "$1/Makefile")
 	[ "$_v" = "$KERNEL" ] || die "$2 is Linux $_v, but KERNEL=$KERNEL"
 }
