@@ -97,7 +97,7 @@ PHONY += deps
 deps:
 	$(Q)scripts/deps.sh
 
-deps_groups := deps-source deps-kernel deps-test deps-check deps-qemu
+deps_groups := deps-source deps-kernel deps-test deps-bench deps-check deps-qemu
 PHONY += $(deps_groups)
 $(deps_groups): deps-%:
 	$(Q)scripts/deps.sh $*
@@ -120,6 +120,7 @@ $(kernels): kernel-%: deps-kernel apply
 include qemu/qemu.mk
 include qemu/qemu-build.mk
 qemu: deps-qemu
+vdso-tools: deps-kernel deps-test deps-bench
 include tools/vdso/bench.mk
 
 PHONY += refresh series

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# deps.sh [source|kernel|test|check|qemu]...: see that what these need is installed
+# deps.sh [source|kernel|test|bench|check|qemu]...: see that what these need is installed
 # (everything, when none is named). Says nothing when it is.
 #
 # Root gets the packages installed; a person at a terminal with sudo too; anybody else
@@ -39,7 +39,7 @@ apt_install()
 		-o DPkg::Lock::Timeout=300 $packages
 }
 
-[ $# -gt 0 ] || set -- source kernel test check qemu
+[ $# -gt 0 ] || set -- source kernel test bench check qemu
 packages=$(missing "$@" | tr '\n' ' ')
 packages=${packages% }
 [ -n "$packages" ] || exit 0
