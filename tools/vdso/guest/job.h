@@ -49,6 +49,7 @@ enum check : unsigned {
 };
 
 constexpr unsigned link_factor = 7919;
+constexpr unsigned fewest_readings = 20000;
 
 template <class I> struct call {
 	typename I::u64 function;
