@@ -18,7 +18,7 @@ namespace vdso
 namespace
 {
 
-constexpr uint64_t most_before = 2 * 0x40000;
+constexpr uint64_t most_before = 0x80000; /* two pages of 256 KB */
 constexpr uint32_t tag = 0x20000000;
 
 template <class I> std::vector<unsigned char> self_naming(uint64_t size)

@@ -406,7 +406,6 @@ ppc_insn decode_immediate(const fields &f)
 	case 20:
 	case 21:
 	case 23:
-		return plain(f.ra(), f.rc());
 	case 30:
 		return plain(f.ra(), f.rc());
 	default:
