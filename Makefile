@@ -131,10 +131,10 @@ series: source
 	$(Q)scripts/series.sh
 
 PHONY += check check-full check-bisect
-check: deps
+check: deps source
 	$(Q)scripts/check.sh
 
-check-full: deps
+check-full: deps source
 	$(Q)scripts/check.sh --full
 
 check-bisect: deps-kernel apply
