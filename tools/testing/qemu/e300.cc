@@ -41,7 +41,10 @@ constexpr u32 vsid = 0x123;
 
 template <u32 number> void mtsr(u32 value)
 {
-	asm volatile("mtsr %1, %0; isync" : : "r"(value), "i"(number) : "memory");
+	asm volatile("mtsr %1, %0; isync"
+		     :
+		     : "r"(value), "i"(number)
+		     : "memory");
 }
 
 constexpr u32 compare(u32 page, u32 id = vsid)

@@ -12,17 +12,17 @@
 #include "image.h"
 
 #ifdef HAS_TGPR
-#define FUZZ_IMMR	0xe0000000
-#define FUZZ_RESET	0x91c
-#define FUZZ_RINGS	0
+#define FUZZ_IMMR 0xe0000000
+#define FUZZ_RESET 0x91c
+#define FUZZ_RINGS 0
 #else
-#define FUZZ_IMMR	0xff000000
-#define FUZZ_RESET	0x284
-#define FUZZ_RINGS	1
+#define FUZZ_IMMR 0xff000000
+#define FUZZ_RESET 0x284
+#define FUZZ_RINGS 1
 #endif
 
 /* The loader of run.sh writes the seed there, below the image's text. */
-#define FUZZ_SEED	0x3ff0
+#define FUZZ_SEED 0x3ff0
 
 namespace
 {
@@ -53,7 +53,10 @@ void execute(u32 instruction, u32 msr)
 {
 	io<u32>(code) = instruction;
 	io<u32>(code + 4) = 0x44000002; /* sc */
-	asm volatile("dcbst 0,%0; sync; icbi 0,%0; isync" : : "r"(code) : "memory");
+	asm volatile("dcbst 0,%0; sync; icbi 0,%0; isync"
+		     :
+		     : "r"(code)
+		     : "memory");
 	probe_jump(code, msr);
 }
 
@@ -88,7 +91,8 @@ void fuzz_registers()
 			io<u8>(immr + offset) = static_cast<u8>(random());
 			if (!(offset & 1)) {
 				value = io<u16>(immr + offset);
-				io<u16>(immr + offset) = static_cast<u16>(random());
+				io<u16>(immr + offset) =
+					static_cast<u16>(random());
 			}
 			if (!(offset & 3)) {
 				value = io<u32>(immr + offset);
@@ -109,8 +113,10 @@ void fuzz_rings()
 		io<u16>(immr + 0xa82) = static_cast<u16>(random() | 3);
 		io<u16>(immr + 0xa92) = static_cast<u16>(random() | 3);
 		for (u32 i = 0; i < 64; i++) {
-			io<u16>(dpram + (random() & 0x1ffe)) = static_cast<u16>(random());
-			io<u16>(immr + 0x9c0) = static_cast<u16>(random() & 0x7fff);
+			io<u16>(dpram + (random() & 0x1ffe)) =
+				static_cast<u16>(random());
+			io<u16>(immr + 0x9c0) =
+				static_cast<u16>(random() & 0x7fff);
 			io<u32>(immr + 0x930 + (random() & 0x1c)) = random();
 		}
 	}
