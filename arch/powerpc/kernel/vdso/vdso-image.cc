@@ -38,7 +38,8 @@
 #include <string_view>
 #include <type_traits>
 
-namespace {
+namespace
+{
 
 const char *image_name;
 
@@ -63,13 +64,15 @@ std::string read_file(const char *name)
 template <std::endian order, typename T> class ordered {
 	unsigned char byte[sizeof(T)];
 
-public:
+    public:
 	operator T() const
 	{
 		T val = 0;
 
 		for (size_t i = 0; i < sizeof(T); i++) {
-			size_t at = order == std::endian::big ? i : sizeof(T) - 1 - i;
+			size_t at = order == std::endian::big ?
+					    i :
+					    sizeof(T) - 1 - i;
 
 			val = static_cast<T>(val << 8 | byte[at]);
 		}
@@ -81,7 +84,8 @@ public:
 template <std::endian order, bool is_64> struct elf {
 	using u16 = ordered<order, uint16_t>;
 	using u32 = ordered<order, uint32_t>;
-	using word = ordered<order, std::conditional_t<is_64, uint64_t, uint32_t>>;
+	using word =
+		ordered<order, std::conditional_t<is_64, uint64_t, uint32_t> >;
 
 	struct ehdr {
 		unsigned char ident[16];
@@ -115,7 +119,8 @@ template <std::endian order, bool is_64> struct elf {
 
 	using sym = std::conditional_t<is_64, sym64, sym32>;
 
-	static constexpr uint16_t machine = is_64 ? 21 : 20; /* EM_PPC64, EM_PPC */
+	static constexpr uint16_t machine =
+		is_64 ? 21 : 20; /* EM_PPC64, EM_PPC */
 	/* _GLOBAL_OFFSET_TABLE_ of the 32-bit ABI, the TOC base of the 64-bit one */
 	static constexpr size_t got_header = is_64 ? 8 : 12;
 };
@@ -156,7 +161,8 @@ template <typename E> class image {
 
 	template <typename T> const T *at(size_t offset, size_t count = 1) const
 	{
-		if (offset > bytes.size() || count > (bytes.size() - offset) / sizeof(T))
+		if (offset > bytes.size() ||
+		    count > (bytes.size() - offset) / sizeof(T))
 			die("truncated");
 		return reinterpret_cast<const T *>(bytes.data() + offset);
 	}
@@ -181,7 +187,8 @@ template <typename E> class image {
 
 		if (offset >= table.size)
 			die("truncated string table");
-		return { start + offset, strnlen(start + offset, table.size - offset) };
+		return { start + offset,
+			 strnlen(start + offset, table.size - offset) };
 	}
 
 	static size_t strnlen(const char *s, size_t max)
@@ -211,7 +218,8 @@ template <typename E> class image {
 		if (!(section.flags & shf_alloc) || !section.size)
 			return;
 		if (section.type == sht_rela || section.type == sht_rel)
-			die("dynamic relocations are not supported, see " + what);
+			die("dynamic relocations are not supported, see " +
+			    what);
 		if (!(section.flags & shf_write) || what == ".dynamic")
 			return;
 		if (what == ".got" && section.size <= E::got_header)
@@ -222,7 +230,8 @@ template <typename E> class image {
 	}
 
 	/* Prints the trampolines and takes all that is there from @missing */
-	void check_symbols(const typename E::shdr &dynsym, std::set<std::string> &missing) const
+	void check_symbols(const typename E::shdr &dynsym,
+			   std::set<std::string> &missing) const
 	{
 		size_t count = dynsym.size / sizeof(typename E::sym);
 		const auto *sym = at<typename E::sym>(dynsym.offset, count);
@@ -234,7 +243,8 @@ template <typename E> class image {
 				die("undefined symbol " + what);
 			missing.erase(what);
 			if (what.find("sigtramp") != what.npos)
-				print(what.substr(sizeof("__kernel_") - 1), sym[i].value);
+				print(what.substr(sizeof("__kernel_") - 1),
+				      sym[i].value);
 		}
 	}
 
@@ -256,11 +266,12 @@ template <typename E> class image {
 
 	void print(const std::string &what, uint64_t offset) const
 	{
-		std::printf("#define vdso%s_offset_%s\t0x%llx\n", bits, what.c_str(),
+		std::printf("#define vdso%s_offset_%s\t0x%llx\n", bits,
+			    what.c_str(),
 			    static_cast<unsigned long long>(offset));
 	}
 
-public:
+    public:
 	image(const std::string &file, const char *width)
 		: bytes(file), bits(width)
 	{
@@ -277,10 +288,11 @@ public:
 				check_symbols(sections()[i], missing);
 		}
 		if (!missing.empty())
-			die("exported symbol " + *missing.begin() + " is missing");
+			die("exported symbol " + *missing.begin() +
+			    " is missing");
 
-		for (const char *what : { "ftr_fixup", "mmu_ftr_fixup", "fw_ftr_fixup",
-					  "lwsync_fixup" })
+		for (const char *what : { "ftr_fixup", "mmu_ftr_fixup",
+					  "fw_ftr_fixup", "lwsync_fixup" })
 			print_fixups(what);
 	}
 };
@@ -292,7 +304,9 @@ int main(int argc, char **argv)
 	std::string_view bits = argc == 4 ? argv[1] : "";
 
 	if (bits != "32" && bits != "64") {
-		std::fprintf(stderr, "usage: vdso-image 32|64 image linker-script > header\n");
+		std::fprintf(
+			stderr,
+			"usage: vdso-image 32|64 image linker-script > header\n");
 		return 1;
 	}
 	image_name = argv[2];
@@ -313,13 +327,17 @@ int main(int argc, char **argv)
 		die("not of the width that it is built for");
 
 	if (is_64 && is_big)
-		image<elf<std::endian::big, true>>(file, argv[1]).check_and_print(names);
+		image<elf<std::endian::big, true> >(file, argv[1])
+			.check_and_print(names);
 	else if (is_64)
-		image<elf<std::endian::little, true>>(file, argv[1]).check_and_print(names);
+		image<elf<std::endian::little, true> >(file, argv[1])
+			.check_and_print(names);
 	else if (is_big)
-		image<elf<std::endian::big, false>>(file, argv[1]).check_and_print(names);
+		image<elf<std::endian::big, false> >(file, argv[1])
+			.check_and_print(names);
 	else
-		image<elf<std::endian::little, false>>(file, argv[1]).check_and_print(names);
+		image<elf<std::endian::little, false> >(file, argv[1])
+			.check_and_print(names);
 
 	if (std::fflush(stdout) || std::ferror(stdout))
 		die("cannot write the header");
