@@ -188,10 +188,24 @@ class TestBoot {
 	}
 
     private:
+	/* On a terminal: which test it is that takes so long. */
+	void show_progress(std::string_view line) const
+	{
+		constexpr std::string_view words = "cvdso: start ";
+		size_t at = line.find(words);
+
+		if (at == std::string_view::npos || !isatty(STDOUT_FILENO))
+			return;
+		fmt::print("  ...     {}: {}\033[K\r", config_.machine.name(),
+			   line.substr(at + words.size()));
+		fflush(stdout);
+	}
+
 	void log_line(std::string_view line)
 	{
 		constexpr std::string_view banner = "Linux version ";
 
+		show_progress(line);
 		log_.line(line);
 		tail_.add(line);
 		fatal_ = fatal_ || is_fatal(line);
@@ -256,8 +270,9 @@ void show_problems(const std::string &who,
 void show_step(const MachineResult &result, const std::string &who,
 	       const fs::path &tap)
 {
-	fmt::print("  {:<7} {} ({:.0f} s){}\n", "BOOT", who, result.seconds,
-		   result.good() ? "" : ", see " + tap.string());
+	fmt::print("  {:<7} {} ({:.0f} s){}{}\n", "BOOT", who, result.seconds,
+		   result.good() ? "" : ", see " + tap.string(),
+		   isatty(STDOUT_FILENO) ? "\033[K" : "");
 	fflush(stdout);
 }
 
