@@ -248,6 +248,26 @@ void test_fetch()
 	EXPECT(last.srr1 & 0x7fff0000, 0x10000000);
 }
 
+void test_apart()
+{
+	constexpr u32 code = ram + 0x3000;
+
+	io<u32>(code) = 0x38a00055; /* li 5,0x55 */
+	io<u32>(code + 4) = 0x44000002; /* sc */
+	/* What can be executed cannot be read or written for that ... */
+	load_code(ea, code | rpa_rw);
+	EXPECT(probe_jump(ea, msr_ir | msr_dr), 0x55);
+	EXPECT(last.vector, vec_syscall);
+	miss(ea);
+	probe_store(ea, msr_dr, 0);
+	EXPECT(last.vector, vec_smiss);
+	/* ... and the other way round. */
+	load_data(ea + 0x1000, code | rpa_rw);
+	hit(ea + 0x1000, 0x38a00055);
+	probe_jump(ea + 0x1000, msr_ir | msr_dr);
+	EXPECT(last.vector, vec_imiss);
+}
+
 void test_high_bats()
 {
 	miss(ea);
@@ -281,6 +301,8 @@ void test_sprgs()
 void test_program()
 {
 	probe_float(0, 0);
+	EXPECT(last.vector, vec_float);
+	probe_mffs(0, 0);
 	EXPECT(last.vector, vec_float);
 	/* There is no FPU that could be switched on. */
 	probe_float(0, msr_fp);
@@ -391,6 +413,7 @@ const Test tests[] = {
 	{ "changed bit", test_changed },
 	{ "segment of another address space", test_segment },
 	{ "instruction fetch", test_fetch },
+	{ "instructions and data apart", test_apart },
 	{ "BATs 4 to 7", test_high_bats },
 	{ "SPRG4 to SPRG7", test_sprgs },
 	{ "program exception, no FPU", test_program },

@@ -40,6 +40,7 @@ void probe_store(u32 address, u32 msr, u32 value);
 u32 probe_jump(u32 address, u32 msr);
 void probe_illegal(u32 unused, u32 msr);
 void probe_float(u32 unused, u32 msr);
+void probe_mffs(u32 unused, u32 msr);
 void probe_trap(u32 unused, u32 msr);
 void probe_privileged(u32 unused, u32 msr);
 void probe_syscall(u32 unused, u32 msr);

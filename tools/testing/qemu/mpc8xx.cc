@@ -347,6 +347,8 @@ void test_emulation()
 	EXPECT(last.vector, vec_emulation);
 	probe_float(0, 0);
 	EXPECT(last.vector, vec_emulation);
+	probe_mffs(0, 0);
+	EXPECT(last.vector, vec_emulation);
 	/* MSR[FP] cannot be set. */
 	probe_float(0, msr_fp);
 	EXPECT(last.vector, vec_emulation);

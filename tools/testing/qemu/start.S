@@ -126,6 +126,11 @@ probe_float:
 	enter
 	.long	0xfc42102a	/* fadd 2,2,2 */
 	sc
+	.globl	probe_mffs
+probe_mffs:
+	enter
+	.long	0xfc40048e	/* mffs 2 */
+	sc
 	.globl	probe_trap
 probe_trap:
 	enter
