@@ -12,6 +12,7 @@ static __always_inline struct vdso_data *__arch_get_k_vdso_data(void)
 {
 	return vdso_data->data;
 }
+
 #define __arch_get_k_vdso_data __arch_get_k_vdso_data
 
 /* The asm-generic header needs to be included after the definitions above */
