@@ -18,12 +18,12 @@ namespace
 {
 
 /*
- * Less proves little, so a slow machine gets more time, up to a point: samples
- * of each source on each CPU, and steps of the clock meanwhile
+ * Less proves little, so a slow machine gets more time, but not for ever:
+ * samples of each source on each CPU, and steps of the clock meanwhile
  */
 constexpr unsigned int enough_samples = 100;
 constexpr unsigned int enough_steps = 20;
-constexpr int patience = 10;
+constexpr std::int64_t patience = 30 * clocks::nsec_per_sec;
 
 std::vector<int> usable_cpus()
 {
@@ -138,7 +138,7 @@ void check_brackets(ktap::Case &t, const std::vector<clocks::Source> &sources,
 	on_all_cpus([&](std::size_t thread) {
 		std::vector<Tally> &tallies = threads[thread];
 		const clocks::Deadline deadline(time);
-		const clocks::Deadline end(time * patience);
+		const clocks::Deadline end(patience);
 
 		while (!deadline.passed() ||
 		       !(sampled_enough(tallies, disturber) || end.passed()))
