@@ -110,8 +110,8 @@ check_checkpatch()
 
 check_unit()
 {
-	make_ qemu-unit
-	make_ -C tools/vdso O="$O/host" check
+	make_ -j"$(nproc)" qemu-unit
+	make_ -j"$(nproc)" -C tools/vdso O="$O/host" check
 }
 
 check_errors()
