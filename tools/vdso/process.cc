@@ -57,6 +57,7 @@ class child {
 	{
 		std::vector<char *> args;
 
+		args.reserve(argv.size() + 1);
 		for (const auto &arg : argv)
 			args.push_back(const_cast<char *>(arg.c_str()));
 		args.push_back(nullptr);
