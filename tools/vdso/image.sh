@@ -46,6 +46,7 @@ build()
 : >"$log"
 {
 	grep '^CONFIG_' "$file"
+	echo CONFIG_MULTIUSER=y
 	echo CONFIG_NAMESPACES=y
 	echo CONFIG_TIME_NS=y
 } >"$out/config"
@@ -55,6 +56,9 @@ build KCONFIG_ALLCONFIG="$out/config" allnoconfig
 grep '^CONFIG_' "$file" | while read -r line; do
 	grep -qx "$line" "$out/o/.config" || die "$file: this kernel does not take $line"
 done
+if grep -q GENERIC_VDSO_TIME_NS "$tree/arch/powerpc/Kconfig"; then
+	grep -qx CONFIG_TIME_NS=y "$out/o/.config" || die "$file: no time namespaces in this kernel"
+fi
 build -j2 prepare
 for image in $images; do
 	dir=arch/powerpc/kernel/vdso
