@@ -105,11 +105,12 @@ std::pair<int64_t, uint64_t> base_of(const timekeeper &tk, int clock)
 		 static_cast<uint64_t>(nsec % second) };
 }
 
-timespec_pair ns_offset(const test_case &c)
+/* Of the clock that is read: gettimeofday() reads another than c.clock */
+timespec_pair ns_offset(const test_case &c, int clock)
 {
 	if (!c.ns)
 		return { 0, 0 };
-	switch (c.clock) {
+	switch (clock) {
 	case monotonic:
 	case monotonic_raw:
 	case monotonic_coarse:
@@ -130,7 +131,7 @@ reading read_hres(const test_case &c, int clock)
 	uint64_t delta = (c.counter - c.tk.cycle_last) & c.tk.mask;
 	auto wide = static_cast<u128>(delta) * mult;
 	auto ns = static_cast<uint64_t>(wide + base) >> shift;
-	timespec_pair offset = ns_offset(c);
+	timespec_pair offset = ns_offset(c, clock);
 	reading r = normalise(sec + offset.sec,
 			      ns + static_cast<uint64_t>(offset.nsec));
 	u128 delta_ns = wide >> shift;
@@ -144,7 +145,7 @@ reading read_hres(const test_case &c, int clock)
 
 reading read_coarse(const test_case &c)
 {
-	timespec_pair offset = ns_offset(c);
+	timespec_pair offset = ns_offset(c, c.clock);
 	int64_t sec = c.tk.xtime_sec + offset.sec;
 	u128 nsec = (c.tk.xtime_nsec >> c.tk.shift) +
 		    static_cast<uint64_t>(offset.nsec);
