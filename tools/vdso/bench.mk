@@ -4,7 +4,8 @@
 #
 #   bench       count base and patched vDSO images against their goals
 #   vdso-tools  vdso-lab, vdso-verify and their guests, in build/host
-#   check-vdso  what the tools say about every image: the proof, differences, torture
+#   verify-vdso prove the calling convention of every patched image
+#   check-vdso  that, differences from the model, and torture
 #
 # Only the images are built, not kernels: build/bench/<image file>-<base|patched>/.
 
@@ -47,9 +48,11 @@ vdso_variant = $(foreach f,$(vdso_files),$(foreach i,$(call vdso_images,$(f)), \
 DIFF_CASES ?= 1000000
 TORTURE_SECONDS ?= 10
 
-PHONY += check-vdso
-check-vdso: vdso-tools $(vdso_builds)
+PHONY += verify-vdso check-vdso
+verify-vdso: vdso-tools $(vdso_builds)
 	$(Q)$(O)/host/vdso-verify $(call vdso_variant,patched)
+
+check-vdso: verify-vdso
 	$(Q)$(O)/host/vdso-lab diff --cases $(DIFF_CASES) $(vdso_all)
 	$(Q)$(O)/host/vdso-lab torture --seconds $(TORTURE_SECONDS) $(vdso_all)
 	@echo "With a writer that breaks the rules, the same has to fail:"
