@@ -54,13 +54,24 @@ template <class D> std::vector<unsigned char> bytes_of(const D &data)
 	return bytes;
 }
 
-uint64_t decode_res(const outcome &out, const image &img)
+/*
+ * The two members of a timespec. Those of a 32-bit one are in one of the
+ * result's 64-bit words.
+ */
+uint64_t timespec_nsec(const outcome &out, const image &img)
 {
 	if (img.is64())
 		return out.out[1];
-	/* two 32-bit words in one of the result's 64-bit words */
 	return img.order == std::endian::big ? out.out[0] & 0xffffffff :
 					       out.out[0] >> 32;
+}
+
+uint64_t timespec_sec(const outcome &out, const image &img)
+{
+	if (img.is64())
+		return out.out[0];
+	return img.order == std::endian::big ? out.out[0] >> 32 :
+					       out.out[0] & 0xffffffff;
 }
 
 /* Which of the two pages clock_gettime() reads. */
@@ -70,13 +81,13 @@ bool reads_last_page(const environment &env, const image &img, layout lay)
 	timekeeper first = timekeeper::sample(100000000), last = first;
 	call c = { 0, { realtime_coarse, scratch_addr } };
 
-	first.xtime_sec = 0x01010101;
-	last.xtime_sec = 0x02020202;
+	last.xtime_sec = first.xtime_sec + 1;
 	lay.view_is_last = false;
 	subject sub(s, img, lay);
 	c.function = sub.address("__kernel_clock_gettime");
 	c.patches = { sub.pages(first)[0], sub.pages(last)[1] };
-	return static_cast<uint8_t>(s.run({ c }, false, 5)[0].out[0]) == 2;
+	uint64_t sec = timespec_sec(s.run({ c }, false, 5)[0], img);
+	return sec == static_cast<uint64_t>(last.xtime_sec);
 }
 
 /*
@@ -118,7 +129,7 @@ layout probe_layout(const environment &env, const image &img)
 	uint64_t base = old ? s.add_image(patched, 0, {}, words) :
 			      s.add_image(patched, most_before, words, {});
 	call c = { base + *getres, { realtime, scratch_addr, 0 } };
-	uint64_t found = decode_res(s.run({ c }, false)[0], img) - tag;
+	uint64_t found = timespec_nsec(s.run({ c }, false)[0], img) - tag;
 	if (found >= most_before)
 		throw user_error{ fmt::format(
 			"{}: clock_getres does not return a word of the data page",
