@@ -5,6 +5,9 @@
  */
 #include "image.h"
 
+/* In start.S, for the CPUs with segments */
+extern "C" u32 probe_segment(u32 address, u32 msr, u32 value);
+
 namespace
 {
 
@@ -228,6 +231,18 @@ void test_segment()
 	hit(ea, 0x11111111);
 }
 
+void test_segment_at_once()
+{
+	/* As a kernel does it that changes to another task, and goes on. */
+	load_data(ea, ram | rpa_rw);
+	hit(ea, 0x11111111);
+	probe_segment(ea, msr_dr, vsid + 1);
+	EXPECT(last.vector, vec_lmiss);
+	EXPECT(mfspr<DCMP>(), compare(ea, vsid + 1));
+	mtsr<segment>(vsid);
+	hit(ea, 0x11111111);
+}
+
 void test_fetch()
 {
 	constexpr u32 code = ram + 0x3000;
@@ -412,6 +427,7 @@ const Test tests[] = {
 	{ "protection", test_protection },
 	{ "changed bit", test_changed },
 	{ "segment of another address space", test_segment },
+	{ "segment written between two loads", test_segment_at_once },
 	{ "instruction fetch", test_fetch },
 	{ "instructions and data apart", test_apart },
 	{ "BATs 4 to 7", test_high_bats },

@@ -105,6 +105,22 @@ probe_store:
 	stw	5, 0(3)
 	sc
 
+#ifdef HAS_TGPR
+	/*
+	 * r3: address, r4: MSR, r5: for the segment of that address, between two
+	 * loads; what was loaded last. No exception and no rfi comes in between.
+	 */
+	.globl	probe_segment
+probe_segment:
+	enter
+	lwz	6, 0(3)
+	mtsrin	5, 3
+	isync
+	li	5, 0
+	lwz	5, 0(3)
+	sc
+#endif
+
 	/* r3: address, r4: MSR; what the code there leaves in r5 */
 	.globl	probe_jump
 probe_jump:
