@@ -14,11 +14,11 @@
 namespace
 {
 
-constexpr std::array<std::string_view, 18> known_keys{
-	"ARCH",	  "CROSS_COMPILE", "CONFIG",  "CONFIG_PATCHED", "IMAGE",
-	"TARGET", "TRIPLES",	   "SEED",    "QEMU",		"QEMU_ARGS",
-	"SMP",	  "CONSOLE",	   "VERDICT", "ICOUNT",		"APPEND",
-	"DTB",	  "END",	   "TIMEOUT",
+constexpr std::array<std::string_view, 19> known_keys{
+	"ARCH",	     "CROSS_COMPILE", "CONFIG",	 "CONFIG_PATCHED", "IMAGE",
+	"TARGET",    "TRIPLES",	      "TESTS",	 "SEED",	   "QEMU",
+	"QEMU_ARGS", "SMP",	      "CONSOLE", "VERDICT",	   "ICOUNT",
+	"APPEND",    "DTB",	      "END",	 "TIMEOUT",
 };
 
 std::string trim(std::string_view text)

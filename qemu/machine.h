@@ -9,6 +9,8 @@
  *	IMAGE			make: what to boot, in the kernel's build tree
  *	TARGET			make: the kernel's target for it, if not its name
  *	TRIPLES			make: programs are built and run for each
+ *	TESTS			make: lists in qemu/tests/ beyond common.list
+ *				and <ARCH>.list
  *	SEED			report: for each triple the name of the seed's
  *				table in qemu/seed/, or -
  *	QEMU QEMU_ARGS		runner: program and machine

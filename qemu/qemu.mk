@@ -57,6 +57,7 @@ qemu_test_dirs := $(foreach t,$(qemu_triples),qemu-tests-$(t))
 PHONY += $(qemu_test_dirs)
 $(qemu_test_dirs): qemu-tests-%:
 	$(Q)$(MAKE) -C tools/testing/selftests/vdso CROSS_COMPILE=$*- OUTPUT=$(O)/tests/$*
+	$(Q)$(MAKE) -C tools/testing/selftests/mm CROSS_COMPILE=$*- OUTPUT=$(O)/tests/$*
 
 # The base tree does not change, so its tests are built once.
 $(O)/kselftest/%/built: qemu/kselftest.sh | source
@@ -68,7 +69,8 @@ $(O)/kselftest/%/built: qemu/kselftest.sh | source
 # a second, and replaced when it differs; so no list of what it depends on can be wrong.
 #
 qemu_initramfs := $(foreach m,$(machines),$(O)/initramfs/$(m).cpio.gz)
-qemu_lists = qemu/tests/common.list $(wildcard qemu/tests/$(call machine,$(1),ARCH).list)
+qemu_lists = qemu/tests/common.list $(wildcard qemu/tests/$(call machine,$(1),ARCH).list) \
+	$(addprefix qemu/tests/,$(call machine,$(1),TESTS))
 # $(1): file of the list, $(2): archive
 machine_init = $(O)/init/$(firstword $(call machine,$(1),TRIPLES))/init
 make_archive = $(O)/host/gen_init_cpio -t 0 $(1) | gzip -n >$(2).new && \
