@@ -5,7 +5,7 @@
  */
 #include "../../../../lib/vdso/gettimeofday.c"
 
-int __kernel_gettimeofday(struct __kernel_old_timeval *tv, struct timezone *tz)
+long __kernel_gettimeofday(struct __kernel_old_timeval *tv, struct timezone *tz)
 {
 	return vdso_return(__cvdso_gettimeofday(tv, tz));
 }
@@ -16,32 +16,32 @@ __kernel_old_time_t __kernel_time(__kernel_old_time_t *time)
 }
 
 #ifdef BUILD_VDSO32
-int __kernel_clock_gettime(clockid_t clock, struct old_timespec32 *ts)
+long __kernel_clock_gettime(clockid_t clock, struct old_timespec32 *ts)
 {
 	return vdso_return(__cvdso_clock_gettime32(clock, ts));
 }
 
-int __kernel_clock_gettime64(clockid_t clock, struct __kernel_timespec *ts)
+long __kernel_clock_gettime64(clockid_t clock, struct __kernel_timespec *ts)
 {
 	return vdso_return(__cvdso_clock_gettime(clock, ts));
 }
 
-int __kernel_clock_getres(clockid_t clock, struct old_timespec32 *res)
+long __kernel_clock_getres(clockid_t clock, struct old_timespec32 *res)
 {
 	return vdso_return(__cvdso_clock_getres_time32(clock, res));
 }
 
-int __kernel_clock_getres_time64(clockid_t clock, struct __kernel_timespec *res)
+long __kernel_clock_getres_time64(clockid_t clock, struct __kernel_timespec *res)
 {
 	return vdso_return(__cvdso_clock_getres(clock, res));
 }
 #else
-int __kernel_clock_gettime(clockid_t clock, struct __kernel_timespec *ts)
+long __kernel_clock_gettime(clockid_t clock, struct __kernel_timespec *ts)
 {
 	return vdso_return(__cvdso_clock_gettime(clock, ts));
 }
 
-int __kernel_clock_getres(clockid_t clock, struct __kernel_timespec *res)
+long __kernel_clock_getres(clockid_t clock, struct __kernel_timespec *res)
 {
 	return vdso_return(__cvdso_clock_getres(clock, res));
 }

@@ -14,6 +14,7 @@
 
 #ifndef __ASSEMBLY__
 
+#include <linux/compiler.h>
 #include <linux/types.h>
 #include <asm/barrier.h>
 #include <asm/page.h>
@@ -102,7 +103,7 @@ static __always_inline long vdso_failure(long err)
 }
 
 /* @ret is 0 or a positive errno */
-static __always_inline int vdso_return(int ret)
+static __always_inline long vdso_return(int ret)
 {
 	return likely(!ret) ? vdso_success(0) : vdso_failure(ret);
 }
@@ -150,6 +151,19 @@ static __always_inline const struct vdso_data *__arch_get_timens_vdso_data(void)
 
 /* The page of the host is there for every process: there is nothing to check */
 #define vdso_host_data(vd) __arch_get_timens_vdso_data()
+
+/*
+ * Keeps what depends on @clk from being calculated for both pages at once and
+ * from taking a register for that where there is no time namespace.
+ */
+static __always_inline clockid_t vdso_timens_clock(clockid_t clk)
+{
+	if (!__builtin_constant_p(clk))
+		OPTIMIZER_HIDE_VAR(clk);
+	return clk;
+}
+
+#define vdso_timens_clock vdso_timens_clock
 #endif
 
 /* Returns the timebase, in ticks of tb_ticks_per_sec */
@@ -165,22 +179,16 @@ static __always_inline u64 __arch_get_hw_counter(s32 clock_mode,
  */
 static __always_inline u64 vdso_calc_delta(u64 cycles, u64 last, u64 mask, u32 mult)
 {
-	u64 delta = cycles - last;
-
-	/* Two multiplications and an addition less, unless no tick came for long */
-	if (__is_defined(BUILD_VDSO32) && likely(!(delta >> 32)))
-		return (u64)(u32)delta * mult;
-
-	return delta * mult;
+	return (cycles - last) * mult;
 }
 
 #define vdso_calc_delta vdso_calc_delta
 
 #ifdef BUILD_VDSO32
 /*
- * Returns @ns >> @shift, which is less than 2^32 unless no tick came for four
- * seconds. @shift is between 1 and 31, see clocks_calc_mult_shift(): it takes a
- * timebase of more than 1 GHz to be 32.
+ * Returns @ns >> @shift, or U32_MAX if that has more than 32 bits. @shift is
+ * between 1 and 31, see clocks_calc_mult_shift(): it takes a timebase of more
+ * than 1 GHz to be 32.
  */
 static __always_inline u64 vdso_shift_ns(u64 ns, u32 shift)
 {
@@ -188,49 +196,66 @@ static __always_inline u64 vdso_shift_ns(u64 ns, u32 shift)
 	u32 lo = ns;
 
 	lo = lo >> shift | hi << (32 - shift);
-	hi >>= shift;
 
-	return likely(!hi) ? lo : (u64)hi << 32 | lo;
+	return likely(!(hi >> shift)) ? lo : U32_MAX;
 }
 
 #define vdso_shift_ns vdso_shift_ns
+#endif /* BUILD_VDSO32 */
 
 /*
- * Sets @ts to @sec seconds and @ns nanoseconds, of which there are less than
- * 10^9 as a rule. Without a counter for the seconds that they make otherwise,
- * every value on the way here finds a volatile register.
+ * Moves the seconds in @ns to @sec. Returns false if no tick came for four
+ * seconds, or if the timebase is not the clocksource, for which
+ * __arch_update_vsyscall() makes it look like that.
  */
-static __always_inline void vdso_set_ts(struct __kernel_timespec *ts, s64 sec, u64 ns)
+static __always_inline bool vdso_carry_seconds(u64 *sec, u64 *ns)
 {
-	while (unlikely(ns >> 32 || (u32)ns >= NSEC_PER_SEC)) {
+	unsigned long limit = NSEC_PER_SEC & ~0xffff;
+	u32 nsec = *ns;
+
+	/* All but a few of those below a second, with one instruction to load the limit */
+	OPTIMIZER_HIDE_VAR(limit);
+	if (likely(*ns < limit))
+		return true;
+	if (*ns >= U32_MAX)
+		return false;
+	while (nsec >= NSEC_PER_SEC) {
 		/* Keep the compiler from making this a division */
-		asm("" : "+r" (ns));
-		ns -= NSEC_PER_SEC;
-		sec++;
+		OPTIMIZER_HIDE_VAR(nsec);
+		nsec -= NSEC_PER_SEC;
+		(*sec)++;
 	}
-	ts->tv_sec = sec;
-	ts->tv_nsec = (u32)ns;
+	*ns = nsec;
+	return true;
 }
 
-#define vdso_set_ts vdso_set_ts
-#endif /* BUILD_VDSO32 */
+#define vdso_carry_seconds vdso_carry_seconds
+
+/* There is nothing to check: see vdso_carry_seconds() */
+static __always_inline bool vdso_clocksource_ok(const struct vdso_data *vd)
+{
+	return true;
+}
+
+#define vdso_clocksource_ok vdso_clocksource_ok
 
 /*
  * The clock functions, see vgettimeofday.c: 0, or a positive errno and CR0.SO
  * set. They have the prototypes of the C library, with 32-bit times in the
- * 32-bit vDSO unless the name says otherwise.
+ * 32-bit vDSO unless the name says otherwise, but for the result, which fills
+ * the register as it is.
  */
-int __kernel_gettimeofday(struct __kernel_old_timeval *tv, struct timezone *tz);
+long __kernel_gettimeofday(struct __kernel_old_timeval *tv, struct timezone *tz);
 __kernel_old_time_t __kernel_time(__kernel_old_time_t *time);
 
 #ifdef BUILD_VDSO32
-int __kernel_clock_gettime(clockid_t clock, struct old_timespec32 *ts);
-int __kernel_clock_gettime64(clockid_t clock, struct __kernel_timespec *ts);
-int __kernel_clock_getres(clockid_t clock, struct old_timespec32 *res);
-int __kernel_clock_getres_time64(clockid_t clock, struct __kernel_timespec *res);
+long __kernel_clock_gettime(clockid_t clock, struct old_timespec32 *ts);
+long __kernel_clock_gettime64(clockid_t clock, struct __kernel_timespec *ts);
+long __kernel_clock_getres(clockid_t clock, struct old_timespec32 *res);
+long __kernel_clock_getres_time64(clockid_t clock, struct __kernel_timespec *res);
 #else
-int __kernel_clock_gettime(clockid_t clock, struct __kernel_timespec *ts);
-int __kernel_clock_getres(clockid_t clock, struct __kernel_timespec *res);
+long __kernel_clock_gettime(clockid_t clock, struct __kernel_timespec *ts);
+long __kernel_clock_getres(clockid_t clock, struct __kernel_timespec *res);
 #endif
 
 #endif /* __ASSEMBLY__ */
