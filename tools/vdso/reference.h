@@ -45,11 +45,13 @@ struct expectation {
 	bool wraps = false; /* beyond the 64 bits that the C code computes in */
 	bool coarse_resolution =
 		false; /* a tick of whatever HZ the kernel has */
+	/* The running kernel's time is right as well, or is what is expected. */
+	enum { never, possibly, always } system_call = never;
 	std::array<uint64_t, job::out_words> out = {};
 };
 
-/* How many whole seconds the C code takes off the nanoseconds, one by one. */
-uint64_t seconds_to_carry(const test_case &c);
+/* The nanoseconds that a clock is away from its base second. */
+uint64_t ns_to_carry(const test_case &c);
 
 /* Nothing if the answer is the running kernel's. */
 std::optional<expectation> expect(const test_case &c, const image &img);

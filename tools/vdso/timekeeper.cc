@@ -68,6 +68,18 @@ template <class D> void fill_asm(D &data, const timekeeper &tk)
 	data.hrtimer_res = tk.hrtimer_res;
 }
 
+/* What powerpc has in the page for a clocksource that the vDSO cannot read. */
+template <class I> void hide_clocksource(generic_data<I> (&data)[2])
+{
+	for (auto &d : data) {
+		d.mult = 0;
+		d.shift = 1;
+		for (int clock :
+		     { realtime, monotonic, boottime, tai, monotonic_raw })
+			d.basetime[clock].nsec = ~0ULL;
+	}
+}
+
 } // namespace
 
 template <class I> void fill(generic_data<I> (&data)[2], const timekeeper &tk)
@@ -106,6 +118,8 @@ template <class I> void fill(generic_data<I> (&data)[2], const timekeeper &tk)
 		 nsec_per_sec);
 	set_base(data[1].basetime[monotonic_raw], tk.raw_sec, tk.raw_nsec,
 		 ~0ULL);
+	if (tk.clock_mode == none)
+		hide_clocksource(data);
 }
 
 template <class I> void fill(asm32_data<I> &data, const timekeeper &tk)
