@@ -7,7 +7,35 @@
 
 long __kernel_gettimeofday(struct __kernel_old_timeval *tv, struct timezone *tz)
 {
-	return vdso_return(__cvdso_gettimeofday(tv, tz));
+	const struct vdso_data *vd = __arch_get_vdso_data();
+
+	/*
+	 * Nearly all callers want the time and no time zone, which takes one
+	 * branch to find out: tz + (tv != NULL) - 1 is 0.
+	 */
+	asm_volatile_goto("addic	0, %0, -1\n"
+			  "	addme.	0, %1\n"
+			  "	bne-	%l[time_zone]\n"
+			  : : "r" (tv), "r" (tz) : "r0", "cr0", "xer" : time_zone);
+time:
+	if (!tv)
+		__builtin_unreachable();
+	return vdso_return(__cvdso_gettimeofday_data(vd, tv, NULL));
+
+time_zone:
+	if (tz) {
+		const struct vdso_data *host = vd;
+
+		/* Its page is there in every time namespace, in front of the other */
+		if (IS_ENABLED(CONFIG_TIME_NS))
+			host = (const void *)vd - PAGE_SIZE;
+
+		tz->tz_minuteswest = host[CS_HRES_COARSE].tz_minuteswest;
+		tz->tz_dsttime = host[CS_HRES_COARSE].tz_dsttime;
+	}
+	if (tv)
+		goto time;
+	return vdso_success(0);
 }
 
 __kernel_old_time_t __kernel_time(__kernel_old_time_t *time)
