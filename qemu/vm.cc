@@ -5,6 +5,10 @@
  * Each -serial is one end of a socket pair, so both directions work on every
  * machine, nothing has to be named or cleaned up, and the end of QEMU is the
  * end of the file. Its messages go where the kernel log goes.
+ *
+ * The timing boot gets pipes. A UART sends bytes, of which a socket holds no
+ * more than some hundred when this here is slow to read them; the UART then
+ * tries again later, and the guest's clock has gone on.
  */
 #include "vm.h"
 
@@ -35,7 +39,7 @@ using Clock = std::chrono::steady_clock;
 /* After the last result: time to switch off. */
 constexpr std::chrono::seconds grace{ 15 };
 
-struct SocketPair {
+struct Channel {
 	UniqueFd ours;
 	UniqueFd theirs;
 };
@@ -45,12 +49,18 @@ struct SocketPair {
 	throw std::system_error(errno, std::generic_category(), what);
 }
 
-SocketPair make_pair()
+Channel make_channel(bool timing)
 {
 	int ends[2];
 
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+	if (timing) {
+		if (pipe2(ends, O_CLOEXEC) < 0)
+			system_error("pipe");
+		/* More than a guest says; if not, it only takes longer. */
+		fcntl(ends[1], F_SETPIPE_SZ, 1 << 20);
+	} else if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
 		system_error("socketpair");
+	fcntl(ends[0], F_SETFL, O_NONBLOCK);
 	return { UniqueFd(ends[0]), UniqueFd(ends[1]) };
 }
 
@@ -156,7 +166,10 @@ std::vector<std::string> command_line(const VmConfig &config, int log,
 	add({ "-nodefaults", "-nographic", "-monitor", "none", "-no-reboot" });
 	for (int fd : { log, verdict }) {
 		std::string id = fmt::format("console{}", fd);
-		add({ "-chardev", fmt::format("socket,id={},fd={}", id, fd),
+		add({ "-chardev",
+		      config.timing ? fmt::format("file,id={},path=/dev/fd/{}",
+						  id, fd) :
+				      fmt::format("socket,id={},fd={}", id, fd),
 		      "-serial", "chardev:" + id });
 	}
 	if (std::string dtb = machine.get("DTB", ""); !dtb.empty())
@@ -171,7 +184,7 @@ std::vector<std::string> command_line(const VmConfig &config, int log,
 }
 
 [[noreturn]] void exec_qemu(const std::vector<std::string> &args,
-			    const SocketPair &log, const SocketPair &verdict,
+			    const Channel &log, const Channel &verdict,
 			    const sigset_t &signals)
 {
 	std::vector<char *> argv;
@@ -183,8 +196,8 @@ std::vector<std::string> command_line(const VmConfig &config, int log,
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	setpgid(0, 0);
 	sigprocmask(SIG_SETMASK, &signals, nullptr);
-	for (const SocketPair *pair : { &log, &verdict })
-		fcntl(pair->theirs.get(), F_SETFD, 0);
+	for (const Channel *channel : { &log, &verdict })
+		fcntl(channel->theirs.get(), F_SETFD, 0);
 	UniqueFd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
 	dup2(null.get(), STDIN_FILENO);
 	dup2(log.theirs.get(), STDOUT_FILENO);
@@ -197,8 +210,9 @@ std::vector<std::string> command_line(const VmConfig &config, int log,
 class Vm {
     public:
 	Vm(const VmConfig &config, const VmSinks &sinks)
-		: config_(config), sinks_(sinks), log_(make_pair()),
-		  verdict_(make_pair())
+		: config_(config), sinks_(sinks),
+		  log_(make_channel(config.timing)),
+		  verdict_(make_channel(config.timing))
 	{
 	}
 
@@ -238,8 +252,7 @@ class Vm {
 	bool read_console(int fd, const auto &sink)
 	{
 		std::array<char, 4096> buffer;
-		ssize_t count =
-			recv(fd, buffer.data(), buffer.size(), MSG_DONTWAIT);
+		ssize_t count = read(fd, buffer.data(), buffer.size());
 
 		if (count <= 0)
 			return false;
@@ -323,8 +336,8 @@ class Vm {
 	const VmConfig &config_;
 	const VmSinks &sinks_;
 	SignalWatch signals_;
-	SocketPair log_;
-	SocketPair verdict_;
+	Channel log_;
+	Channel verdict_;
 	pid_t child_ = -1;
 	UniqueFd exit_;
 	Clock::time_point started_;
