@@ -496,7 +496,8 @@ void walker::refine(state &s, const ppc_insn &i, bool taken) const
 	if (c.reg < 0 || !(taken ? i.on_equal : i.on_not_equal))
 		return;
 	value &v = s.regs[static_cast<size_t>(c.reg)];
-	if (v.kind == value::unknown)
+	bool is_argument = v.kind == value::entry && v.n >= 3 && v.n <= 10;
+	if (v.kind == value::unknown || is_argument)
 		v = { value::constant, c.with };
 }
 
