@@ -93,6 +93,7 @@ const row rows[] = {
 	  "__kernel_gettimeofday",
 	  { out_ptr, out_ptr + 16 } },
 	{ "time(&t)", "__kernel_time", { out_ptr, 0 } },
+	{ "clock_getres TAI", "__kernel_clock_getres", { tai, out_ptr } },
 	{ "get_tbfreq", "__kernel_get_tbfreq", { 0, 0 } },
 	{ "get_syscall_map", "__kernel_get_syscall_map", { out_ptr, 0 } },
 	{ "fallback: PROCESS_CPUTIME",
