@@ -187,7 +187,7 @@ check_run()
 check_images()
 {
 	make_ bench
-	make_ verify-vdso
+	make_ check-vdso
 }
 
 # One check, in a process of its own: the first command that fails ends it.
