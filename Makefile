@@ -89,6 +89,7 @@ help:
 #:   V=1                   show the commands' output
 #:   LLVM=1                build the kernels with clang and lld
 #:   CROSS_COMPILE=        in place of the one in the machine's file
+#:   PEER=                 bench: a later kernel, e.g. 6.1, to count its C vDSO beside
 #:
 #: Series: @series@
 #: Downloads and compiled objects are kept in $XDG_CACHE_HOME/cvdso (~/.cache/cvdso).

@@ -8,6 +8,7 @@
  */
 #include "bench.h"
 #include "count.h"
+#include "estimate.h"
 
 #include <fmt/format.h>
 
@@ -54,6 +55,7 @@ std::optional<unsigned> goal_of(const std::string &row,
 nlohmann::json print_row(const row_info &row,
 			 const std::optional<row_count> &base,
 			 const row_count &patched,
+			 const std::optional<row_count> &peer,
 			 const nlohmann::json &upstream, tally &sum)
 {
 	auto goal = goal_of(row.name, base, upstream);
@@ -82,10 +84,13 @@ nlohmann::json print_row(const row_info &row,
 		sum.log_sum += std::log(ratio);
 		sum.ratios++;
 	}
-	fmt::print("  {:<36} {:>8} {:>6} {:>6} {:>6}  {}\n", row.name, assembly,
-		   patched.instructions,
+	fmt::print("  {:<36} {:>8} {:>6} {:>6} {:>6}  {:<7}{}\n", row.name,
+		   assembly, patched.instructions,
 		   comparable ? fmt::format("{:.2f}", ratio) : "",
-		   row.has_goal && goal ? std::to_string(*goal) : "", verdict);
+		   row.has_goal && goal ? std::to_string(*goal) : "", verdict,
+		   peer ? fmt::format(" {:>6}", peer->instructions) : "");
+	if (peer)
+		json["peer"] = peer->instructions;
 	return json;
 }
 
@@ -93,14 +98,19 @@ nlohmann::json print_row(const row_info &row,
 
 pair_of_images parse_pair(const std::string &text)
 {
-	size_t first = text.find(':'), second = text.find(':', first + 1);
+	std::vector<std::string> parts(1);
 
-	if (first == std::string::npos || second == std::string::npos)
+	for (char c : text)
+		if (c == ':')
+			parts.emplace_back();
+		else
+			parts.back() += c;
+	if (parts.size() < 3 || parts.size() > 5)
 		throw user_error{ fmt::format(
-			"\"{}\": NAME:BASE:PATCHED is wanted", text) };
-	return { text.substr(0, first),
-		 text.substr(first + 1, second - first - 1),
-		 text.substr(second + 1) };
+			"\"{}\": NAME:BASE:PATCHED[:SEED[:PEER]] is wanted",
+			text) };
+	parts.resize(5);
+	return { parts[0], parts[1], parts[2], parts[3], parts[4] };
 }
 
 bench_result bench(const environment &env,
@@ -112,21 +122,26 @@ bench_result bench(const environment &env,
 	for (const auto &pair : pairs) {
 		image base_image(pair.base), patched_image(pair.patched);
 		counts base = count(env, base_image),
-		       patched = count(env, patched_image);
+		       patched = count(env, patched_image),
+		       peer(row_list().size());
+
+		if (!pair.peer.empty())
+			peer = count(env, image(pair.peer));
 		nlohmann::json rows = nlohmann::json::array();
 		tally sum;
 
 		fmt::print("{}, {} bit, instructions per call\n", pair.name,
 			   patched_image.is64() ? 64 : 32);
-		fmt::print("  {:<36} {:>8} {:>6} {:>6} {:>6}\n", "", "assembly",
-			   "C", "ratio", "goal");
+		fmt::print("  {:<36} {:>8} {:>6} {:>6} {:>6}  {}\n", "",
+			   "assembly", "C", "ratio", "goal",
+			   pair.peer.empty() ? "" : "         peer");
 		const auto &theirs =
 			upstream[patched_image.is64() ? "64" : "32"];
 		for (size_t i = 0; i < row_list().size(); i++)
 			if (patched[i])
 				rows.push_back(print_row(row_list()[i], base[i],
-							 *patched[i], theirs,
-							 sum));
+							 *patched[i], peer[i],
+							 theirs, sum));
 		double mean =
 			sum.ratios ? std::exp(sum.log_sum / sum.ratios) : 0;
 		fmt::print("  {:<36} {:>8} {:>6} {:>6.2f} {:>6.2f}  {}\n\n",
@@ -138,6 +153,10 @@ bench_result bench(const environment &env,
 		result.json.push_back({ { "image", pair.name },
 					{ "rows", rows },
 					{ "geometric mean", mean } });
+		if (!pair.seed.empty())
+			result.json.back()["estimate"] = estimate(
+				nlohmann::json::parse(read_file(pair.seed)),
+				base, patched, theirs);
 	}
 	fmt::print("{} goals met, {} not met\n", result.met, result.missed);
 	return result;

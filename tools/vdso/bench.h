@@ -15,9 +15,10 @@ namespace vdso
 
 struct pair_of_images {
 	std::string name, base, patched;
+	std::string seed, peer; /* may be empty */
 };
 
-/* "NAME:BASE:PATCHED" */
+/* "NAME:BASE:PATCHED[:SEED[:PEER]]" */
 pair_of_images parse_pair(const std::string &text);
 
 struct bench_result {
@@ -25,7 +26,10 @@ struct bench_result {
 	nlohmann::json json;
 };
 
-/* @upstream: what the merged C vDSO takes, see upstream.json. Prints the tables. */
+/*
+ * @upstream: what the merged C vDSO takes, see upstream.json. Prints the tables,
+ * with a column for the peer, and the estimate where there is a seed.
+ */
 bench_result bench(const environment &env,
 		   const std::vector<pair_of_images> &pairs,
 		   const nlohmann::json &upstream);

@@ -14,9 +14,11 @@ vdso_files := $(notdir $(wildcard $(vdso_dir)/images/*))
 vdso_images = $(shell sed -n 's/^IMAGES *= *//p' $(vdso_dir)/images/$(1))
 vdso_image = $(O)/bench/$(1)-$(2)/$(3).so.dbg
 vdso_tree = $(if $(filter base,$(1)),$(O)/linux-$(KERNEL),$(O)/linux-$(KERNEL)-powerpc)
-# NAME:BASE:PATCHED, as vdso-lab bench wants it
+# NAME:BASE:PATCHED:SEED:PEER, as vdso-lab bench wants it
+vdso_seed = $(addsuffix .json,$(addprefix qemu/seed/,$(shell sed -n 's/^SEED *= *//p' $(vdso_dir)/images/$(1))))
 vdso_pairs = $(foreach f,$(vdso_files),$(foreach i,$(call vdso_images,$(f)), \
-	$(f)-$(i):$(call vdso_image,$(f),base,$(i)):$(call vdso_image,$(f),patched,$(i))))
+	$(f)-$(i):$(call vdso_image,$(f),base,$(i)):$(call vdso_image,$(f),patched,$(i)):$(call \
+	vdso_seed,$(f)):$(if $(PEER),$(call vdso_image,$(f),$(PEER),$(i)))))
 
 PHONY += vdso-tools
 vdso-tools:
@@ -28,8 +30,16 @@ $(vdso_builds): vdso-image-%: apply
 	$(Q)$(vdso_dir)/image.sh $(call vdso_tree,$(lastword $(subst -, ,$*))) \
 		$(vdso_dir)/images/$(firstword $(subst -, ,$*)) $(O)/bench/$*
 
+# A later kernel's C vDSO, counted beside: without time namespaces, as in upstream.json
+vdso_peers := $(if $(PEER),$(vdso_files:%=vdso-peer-%))
+PHONY += $(vdso_peers) vdso-peer-source
+vdso-peer-source:
+	$(Q)$(MAKE) KERNEL=$(PEER) source
+$(vdso_peers): vdso-peer-%: vdso-peer-source
+	$(Q)TIME_NS=n $(vdso_dir)/image.sh $(O)/linux-$(PEER) $(vdso_dir)/images/$* $(O)/bench/$*-$(PEER)
+
 PHONY += bench
-bench: vdso-tools $(if $(filter powerpc,$(ARCH)),$(vdso_builds))
+bench: vdso-tools $(vdso_peers) $(if $(filter powerpc,$(ARCH)),$(vdso_builds))
 ifneq ($(ARCH),powerpc)
 	@echo "bench: ARCH=$(ARCH): there are counts for ARCH=powerpc only"; exit 1
 else

@@ -6,11 +6,12 @@
 # Leaves OUT/vdso32.so.dbg and vdso64.so.dbg, as far as FILE asks for them.
 #
 # Time namespaces are on where the kernel has them: they are part of what is
-# measured. A second run with the same tree does nothing.
+# measured. TIME_NS=n leaves them out, for what was measured without. A second run
+# with the same tree does nothing.
 
 set -eu
 
-tree=$1 file=$2 out=$3
+tree=$1 file=$2 out=$3 timens=${TIME_NS:-y}
 die()
 {
 	echo "image.sh: $*" >&2
@@ -28,6 +29,7 @@ key=$({
 	git rev-parse HEAD
 	git diff HEAD
 	"${cross}gcc" --version
+	echo "$timens"
 	cat "$file" "$0"
 } 2>&1 | sha256sum | cut -d ' ' -f 1)
 [ "$(cat "$out/.built" 2>/dev/null)" != "$key" ] || exit 0
@@ -48,7 +50,7 @@ build()
 	grep '^CONFIG_' "$file"
 	echo CONFIG_MULTIUSER=y
 	echo CONFIG_NAMESPACES=y
-	echo CONFIG_TIME_NS=y
+	[ "$timens" = n ] || echo CONFIG_TIME_NS=y
 } >"$out/config"
 # MAKEFLAGS: this may be run by a make with variables of its own
 unset MAKEFLAGS MAKELEVEL O KBUILD_OUTPUT
@@ -56,7 +58,7 @@ build KCONFIG_ALLCONFIG="$out/config" allnoconfig
 grep '^CONFIG_' "$file" | while read -r line; do
 	grep -qx "$line" "$out/o/.config" || die "$file: this kernel does not take $line"
 done
-if grep -q GENERIC_VDSO_TIME_NS "$tree/arch/powerpc/Kconfig"; then
+if [ "$timens" = y ] && grep -q GENERIC_VDSO_TIME_NS "$tree/arch/powerpc/Kconfig"; then
 	grep -qx CONFIG_TIME_NS=y "$out/o/.config" || die "$file: no time namespaces in this kernel"
 fi
 build -j2 prepare

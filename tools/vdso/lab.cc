@@ -126,7 +126,9 @@ int lab_main(int argc, char **argv)
 	bench_options bench_opt;
 	auto *bench_cmd = app.add_subcommand(
 		"bench", "assembly against C, with the goals");
-	bench_cmd->add_option("images", bench_opt.pairs, "NAME:BASE:PATCHED")
+	bench_cmd
+		->add_option("images", bench_opt.pairs,
+			     "NAME:BASE:PATCHED[:SEED[:PEER]]")
 		->required();
 	bench_cmd->add_option("--upstream", bench_opt.upstream, "upstream.json")
 		->required();
