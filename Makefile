@@ -85,6 +85,7 @@ help:
 #:   KERNEL=5.10           @kernels@
 #:   KERNEL_TREE=<path>    use this git checkout, on a branch of its own, not a download
 #:   KERNEL_TARBALL=<path> use this source archive, not a download
+#:   ACCEL=                kvm, nested or tcg for a machine that is a guest of KVM
 #:   O=build               where everything made goes
 #:   V=1                   show the commands' output
 #:   LLVM=1                build the kernels with clang and lld
@@ -112,7 +113,10 @@ apply: source
 
 # Base and patched of each machine, in turn; each by as many jobs as there are CPUs, or
 # all of them share the jobs of a 'make -j'.
-kernels := $(foreach m,$(machines),$(foreach v,$(variants),kernel-$(m)-$(v)))
+# A machine may boot the kernel of another one.
+kernel_of = $(or $(call machine,$(1),KERNEL_OF),$(1))
+kernels := $(foreach m,$(sort $(foreach m,$(machines),$(call kernel_of,$(m)))),\
+	$(foreach v,$(variants),kernel-$(m)-$(v)))
 PHONY += kernel $(kernels)
 kernel: $(kernels)
 $(kernels): kernel-%: deps-kernel apply

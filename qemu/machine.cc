@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <fstream>
 #include <sstream>
@@ -14,12 +13,21 @@
 namespace
 {
 
-constexpr std::array<std::string_view, 19> known_keys{
-	"ARCH",	     "CROSS_COMPILE", "CONFIG",	 "CONFIG_PATCHED", "IMAGE",
-	"TARGET",    "TRIPLES",	      "TESTS",	 "SEED",	   "QEMU",
-	"QEMU_ARGS", "SMP",	      "CONSOLE", "VERDICT",	   "ICOUNT",
-	"APPEND",    "DTB",	      "END",	 "TIMEOUT",
+constexpr std::string_view known_keys[] = {
+	"ARCH",	  "CROSS_COMPILE", "CONFIG",	 "CONFIG_PATCHED",
+	"IMAGE",  "TARGET",	   "KERNEL_OF",	 "TRIPLES",
+	"TESTS",  "SEED",	   "QEMU",	 "QEMU_ARGS",
+	"SMP",	  "CONSOLE",	   "VERDICT",	 "VERDICT_DEVICE",
+	"ICOUNT", "MODES",	   "APPEND",	 "MODES_PATCHED",
+	"DTB",	  "END",	   "TIMEOUT",	 "ACCEL",
+	"HOST",	  "HOST_ARGS",	   "HOST_FILES",
 };
+
+bool is_known(std::string_view key)
+{
+	return key.starts_with("APPEND_") ||
+	       std::ranges::find(known_keys, key) != std::end(known_keys);
+}
 
 std::string trim(std::string_view text)
 {
@@ -51,9 +59,7 @@ Machine::Machine(const std::filesystem::path &file)
 			continue;
 		size_t equals = text.find('=');
 		std::string key = trim(text.substr(0, equals));
-		if (equals == std::string::npos ||
-		    std::find(known_keys.begin(), known_keys.end(), key) ==
-			    known_keys.end())
+		if (equals == std::string::npos || !is_known(key))
 			throw UserError(fmt::format(
 				"{}:{}: '{}' is not a key of qemu/machine.h",
 				file.string(), number, key));

@@ -8,6 +8,8 @@
  *	CONFIG_PATCHED		make: more of them, for the patched kernel only
  *	IMAGE			make: what to boot, in the kernel's build tree
  *	TARGET			make: the kernel's target for it, if not its name
+ *	KERNEL_OF		make: the machine whose kernel it boots, if not
+ *				one of its own
  *	TRIPLES			make: programs are built and run for each
  *	TESTS			make: lists in qemu/tests/ beyond common.list
  *				and <ARCH>.list
@@ -17,8 +19,19 @@
  *	SMP			runner: CPUs; the timing boot has one
  *	CONSOLE VERDICT		runner: the guest's names of the first and the
  *				second -serial
- *	ICOUNT			runner: -icount of the timing boot
- *	APPEND			runner: more of a kernel command line
+ *	ICOUNT			runner: -icount of the timing boot; without it
+ *				there is none
+ *	VERDICT_DEVICE		runner: -device for the second console, where
+ *				the board has only one -serial
+ *	MODES MODES_PATCHED	make: boots beside test and the timing boot; the
+ *				latter for the patched kernel only
+ *	APPEND APPEND_<MODE>	runner: more of a kernel command line, of all
+ *				boots or those of a mode
+ *	ACCEL			runner: kvm for a guest of KVM: this host's, or
+ *				one that runs in HOST
+ *	HOST HOST_ARGS		runner: the machine that is KVM's host when this
+ *				host is none, and more arguments for its QEMU
+ *	HOST_FILES		make: firmware that QEMU needs there
  *	DTB			runner: a device tree, if the board needs one; in
  *				the kernel's build tree, as IMAGE is
  *	END			runner: poweroff (default) or reboot

@@ -9,6 +9,8 @@
 
 ALL="shell format tidy spdx hosts mails checkpatch unit errors series boots results watchdog run images"
 FULL="source bisect"
+# The series of this kernel.
+ARCHS="powerpc x86"
 passed=0 failed=0 skipped=0
 
 cd "$TOP"
@@ -79,13 +81,18 @@ check_hosts()
 # What 'git am' makes of the mails, against the files here.
 check_mails()
 {
-	make_ apply
-	_tip=$(get "$TREE.applied" tip)
-	[ -n "$_tip" ] || { echo "nothing is applied"; return 1; }
-	git -C "$TREE" diff --find-renames --diff-filter=A --name-only "$(base_commit)" "$_tip" >"$O/.added"
-	while read -r f; do
-		git -C "$TREE" show "$_tip:$f" | cmp - "$f" || return 1
-	done <"$O/.added"
+	: >"$O/.added"
+	for _arch in $ARCHS; do
+		make_ apply ARCH="$_arch"
+		_tree=$BASE_TREE-$_arch
+		_tip=$(get "$_tree.applied" tip)
+		[ -n "$_tip" ] || { echo "nothing is applied"; return 1; }
+		git -C "$_tree" diff --find-renames --diff-filter=A --name-only "$(base_commit)" "$_tip" >"$O/.added-one"
+		while read -r f; do
+			git -C "$_tree" show "$_tip:$f" | cmp - "$f" || return 1
+		done <"$O/.added-one"
+		cat "$O/.added-one" >>"$O/.added"
+	done
 	for f in $(files arch lib include Documentation); do
 		grep -q -x "$f" "$O/.added" || { echo "$f is in no mail"; return 1; }
 	done
@@ -94,17 +101,25 @@ check_mails()
 # Left alone: what checkpatch asks to be looked at and is as it should be.
 #  FILE_PATH_CHANGES  MAINTAINERS has all of arch/powerpc in one entry
 #  ARCH_DEFINES       the two widths of one architecture is what these files are about
+# And for x86:
+#  SPACING            "( 3*32+29)" is how all of cpufeatures.h is written
+#  LINE_SPACING       early_param() stands right behind its function everywhere
+#  VOLATILE, FUNCTION_ARGUMENTS  it does not know asm_inline
 check_checkpatch()
 {
-	GIT_AUTHOR_NAME=Submitter GIT_AUTHOR_EMAIL=submitter@localhost \
-		GIT_COMMITTER_NAME=Submitter GIT_COMMITTER_EMAIL=submitter@localhost make_ series
-	cd "$BASE_TREE"
-	for f in "$O"/outgoing/*.patch; do
-		case $f in
-		*/0000-*) continue ;;
-		esac
-		perl scripts/checkpatch.pl --strict --quiet --show-types --no-tree \
-			--ignore FILE_PATH_CHANGES,ARCH_DEFINES "$f"
+	_left=FILE_PATH_CHANGES,ARCH_DEFINES
+	# powerpc first
+	for _arch in $ARCHS; do
+		GIT_AUTHOR_NAME=Submitter GIT_AUTHOR_EMAIL=submitter@localhost \
+			GIT_COMMITTER_NAME=Submitter GIT_COMMITTER_EMAIL=submitter@localhost make_ series ARCH="$_arch"
+		for f in "$O"/outgoing/*.patch; do
+			case $f in
+			*/0000-*) continue ;;
+			esac
+			(cd "$BASE_TREE" && perl scripts/checkpatch.pl --strict --quiet --show-types --no-tree \
+				--ignore "$_left" "$f")
+		done
+		_left=$_left,SPACING,LINE_SPACING,VOLATILE,FUNCTION_ARGUMENTS
 	done
 }
 

@@ -125,7 +125,7 @@ from_work_tree()
 	check_tree_at_rest
 	if [ -n "$(get "$record" failed)" ]; then
 		refuse_edits
-	else
+	elif files_are_here; then
 		take_edits
 	fi
 	commit_edits
@@ -152,7 +152,7 @@ from_branch()
 	if [ "$(tree_git rev-parse HEAD)" != "$tip" ] || [ -n "$(tree_git status --porcelain)" ]; then
 		die "$(rel "$TREE") has work of its own: 'make refresh' without FROM= keeps it, then again"
 	fi
-	for f in $(added_files "$TREE" "$tip"); do
+	! files_are_here || for f in $(added_files "$TREE" "$tip"); do
 		same_file "$TOP/$f" "$TREE" "$tip:$f" ||
 			die "$f was edited here: 'make refresh' without FROM= keeps it, then again"
 	done
@@ -242,7 +242,7 @@ step "$have patches, written and applied again" verify_mails ||
 # Half of this would be hard to tell from a person's edits.
 trap '' INT TERM HUP
 install_mails
-install_files
+! files_are_here || install_files
 newtip=$(git -C "$verify" rev-parse HEAD)
 git -C "$verify" push -q "$BASE_TREE" "+HEAD:refs/cvdso/$branch" >>"$LOG" 2>&1
 tree_git reset -q --keep "$newtip" >>"$LOG" 2>&1

@@ -76,6 +76,13 @@ added_files()
 	git -C "$1" diff --find-renames --diff-filter=A --name-only "$(base_commit)" "$2"
 }
 
+# The files here show the first of the kernels; where another one needs a file
+# to differ, only its mails have that.
+files_are_here()
+{
+	[ "$KERNEL" = "$(awk '!/^#/ { print $1; exit }' "$TOP/scripts/kernels")" ]
+}
+
 # The files in this repository that stand at a kernel path: those of every top directory
 # that is not the project's own.
 kernel_path_files()
