@@ -9,11 +9,19 @@
  * up under their names only when complete.
  *
  * "boot run" runs one command of the person's and exits with its status.
+ *
+ * A machine that is a guest of KVM needs a host. Whether this one is fit for it
+ * does not show in /dev/kvm, which may be there and crawl; so a boot is tried.
+ * If it is not done in seconds, QEMU's TCG is the host: it emulates AMD's
+ * SVM, and the machine runs in a guest of that guest.
  */
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
+#include <cstring>
 #include <deque>
 #include <fstream>
 #include <optional>
@@ -42,6 +50,10 @@ struct Arguments {
 	fs::path machine;
 	fs::path kernel;
 	fs::path initrd;
+	/* Of the machine that is the host of KVM when this one is none */
+	fs::path host_kernel;
+	fs::path host_initrd;
+	std::string accel; /* kvm, nested, tcg; empty: what works */
 	std::string variant = "base";
 	fs::path results;
 	std::vector<std::string> modes;
@@ -111,15 +123,35 @@ class ResultFile {
 	std::ofstream stream_;
 };
 
+/* What runs the machine, and why it is not something better. */
+struct Accel {
+	std::string name = "tcg";
+	std::string reason;
+};
+
+/* APPEND_ORDERED is for the mode "ordered". */
+std::string append_key(std::string mode)
+{
+	std::transform(mode.begin(), mode.end(), mode.begin(), [](char c) {
+		return static_cast<char>(
+			std::toupper(static_cast<unsigned char>(c)));
+	});
+	return "APPEND_" + mode;
+}
+
 VmConfig vm_config(const Arguments &arguments, const Machine &machine,
-		   const std::string &mode)
+		   const std::string &mode, const Accel &accel)
 {
 	VmConfig config{ .machine = machine,
 			 .kernel = arguments.kernel,
 			 .initrd = arguments.initrd,
 			 .append = fmt::format("cvdso.variant={} cvdso.mode={}",
-					       arguments.variant, mode) };
+					       arguments.variant, mode),
+			 .accel = accel.name };
+	std::string more = machine.get(append_key(mode), "");
 
+	if (!more.empty())
+		config.append += " " + more;
 	config.timing = mode == "bench";
 	/* How long a copy to the stack takes depends on where it is. */
 	if (config.timing)
@@ -129,6 +161,80 @@ VmConfig vm_config(const Arguments &arguments, const Machine &machine,
 				    machine.number("TIMEOUT"));
 	config.limit = std::chrono::seconds(arguments.limit);
 	return config;
+}
+
+/* The host that the guest of this configuration needs: TCG's. */
+VmConfig host_config(const Arguments &arguments, const Machine &host,
+		     const VmConfig &guest)
+{
+	std::string inner = kernel_arguments(guest.machine, guest.append);
+	VmConfig config{ .machine = host,
+			 .kernel = arguments.host_kernel,
+			 .initrd = arguments.host_initrd };
+
+	std::replace(inner.begin(), inner.end(), ' ', '|');
+	config.append = "cvdso.mode=host cvdso.guest=" + inner;
+	config.more_args = guest.machine.words("HOST_ARGS");
+	config.silence = guest.silence;
+	config.limit = guest.limit;
+	return config;
+}
+
+/* A mode that no test is for: the plan is all that it prints. */
+constexpr std::string_view probe_mode = "probe";
+constexpr std::string_view probe_answer = "1..0";
+constexpr int probe_seconds = 10;
+
+/* Empty when this host runs a guest of KVM as fast as one should. */
+std::string why_not_kvm(const Arguments &arguments, const Machine &machine)
+{
+	if (access("/dev/kvm", R_OK | W_OK))
+		return fmt::format("/dev/kvm: {}", strerror(errno));
+	VmConfig config = vm_config(arguments, machine, std::string(probe_mode),
+				    { "kvm", "" });
+	std::string answer;
+	auto answered = [&] {
+		return answer.find(probe_answer) != std::string::npos;
+	};
+
+	config.silence = config.limit = std::chrono::seconds(probe_seconds);
+	VmResult vm = run_vm(config, { [](auto) {},
+				       [&](auto piece) { answer += piece; },
+				       answered });
+	if (vm.end == VmEnd::interrupted)
+		throw Interrupted();
+	if (answered())
+		return "";
+	if (vm.end == VmEnd::exited)
+		return fmt::format("a guest of this host's KVM ended at once, "
+				   "QEMU with status {}",
+				   vm.status);
+	return fmt::format("a guest of this host's KVM did not boot in {} s",
+			   probe_seconds);
+}
+
+Accel choose_accel(const Arguments &arguments, const Machine &machine)
+{
+	if (machine.get("ACCEL", "tcg") != "kvm")
+		return {};
+	if (!arguments.accel.empty())
+		return { arguments.accel, "as ACCEL= says" };
+	std::string reason = why_not_kvm(arguments, machine);
+	if (reason.empty())
+		return { "kvm", "this host's" };
+	return { "nested", reason };
+}
+
+std::optional<Machine> find_host(const Arguments &arguments,
+				 const Machine &machine, const Accel &accel)
+{
+	if (accel.name != "nested")
+		return std::nullopt;
+	if (arguments.host_kernel.empty() || arguments.host_initrd.empty())
+		throw UserError(fmt::format(
+			"{} runs in a guest: --host-kernel and --host-initrd are wanted",
+			machine.name()));
+	return Machine(arguments.machine.parent_path() / machine.get("HOST"));
 }
 
 /* In words, or empty if the guest switched itself off as it should. */
@@ -307,9 +413,18 @@ int test_machine(const Arguments &arguments)
 
 	tap.line("KTAP version 1");
 	tap.line(fmt::format("1..{}", arguments.modes.size()));
+	Accel accel = choose_accel(arguments, machine);
+	std::optional<Machine> host = find_host(arguments, machine, accel);
+	if (!accel.reason.empty()) {
+		who += fmt::format(", {}", accel.name);
+		log.line(fmt::format("# accel: {}: {}", accel.name,
+				     accel.reason));
+	}
 	for (size_t i = 0; i < arguments.modes.size(); i++) {
 		const std::string &mode = arguments.modes[i];
-		VmConfig config = vm_config(arguments, machine, mode);
+		VmConfig guest = vm_config(arguments, machine, mode, accel);
+		VmConfig config =
+			host ? host_config(arguments, *host, guest) : guest;
 		TestBoot boot(config, mode, log, tap);
 		size_t failed = result.counts().failed;
 		auto problems = boot.run(result);
@@ -346,8 +461,12 @@ int run_command(const Arguments &arguments)
 	if (arguments.interactive && !isatty(STDIN_FILENO))
 		throw UserError(
 			"without a terminal, say what to run: CMD=\"...\"");
-	VmConfig config = vm_config(arguments, machine,
-				    arguments.interactive ? "shell" : "cmd");
+	Accel accel = choose_accel(arguments, machine);
+	std::optional<Machine> host = find_host(arguments, machine, accel);
+	VmConfig guest =
+		vm_config(arguments, machine,
+			  arguments.interactive ? "shell" : "cmd", accel);
+	VmConfig config = host ? host_config(arguments, *host, guest) : guest;
 	Tail tail;
 	std::optional<int> status;
 	bool fatal = false;
@@ -397,6 +516,14 @@ void common_options(CLI::App &command, Arguments &arguments)
 	command.add_option("--initrd", arguments.initrd, "the initramfs")
 		->required();
 	command.add_option("--variant", arguments.variant, "base or patched");
+	command.add_option("--host-kernel", arguments.host_kernel,
+			   "of the host that TCG emulates, for a guest of KVM");
+	command.add_option(
+		"--host-initrd", arguments.host_initrd,
+		"with QEMU and the guest's own kernel and initramfs");
+	command.add_option("--accel", arguments.accel,
+			   "of a guest of KVM: kvm, nested or tcg")
+		->check(CLI::IsMember({ "kvm", "nested", "tcg", "" }));
 	command.add_option("--limit", arguments.limit,
 			   "seconds that a boot may take");
 	command.add_option("--silence", arguments.silence,

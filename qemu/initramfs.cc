@@ -9,19 +9,21 @@
  *
  * "initramfs tests" takes the test lists and sees to it that nothing they
  * name is missing. "initramfs user" takes the person's files, and for dynamic
- * programs the libraries of the cross compiler's libc.
+ * programs the libraries of the cross compiler's libc. "initramfs host" is the
+ * same for a host of KVM: the files are QEMU and what it is to boot.
  */
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <fstream>
 #include <iterator>
-#include <map>
 #include <set>
+#include <sstream>
 
 #include "elf_file.h"
 #include "guest/testlist.h"
 #include "machine.h"
+#include "vm.h"
 #include "words.h"
 
 namespace
@@ -112,6 +114,8 @@ struct Arguments {
 	fs::path kselftest;
 	std::vector<fs::path> files;
 	std::string command;
+	fs::path kernel;
+	fs::path initrd;
 };
 
 std::string read_text(const fs::path &path)
@@ -144,32 +148,6 @@ fs::path host_path(const Arguments &arguments, const std::string &triple,
 	return arguments.tests / triple / program;
 }
 
-void add_tests(Archive &archive, const Arguments &arguments,
-	       const Machine &machine)
-{
-	std::string text;
-	TestList list = read_lists(arguments.lists, text);
-
-	archive.add_directory("/tests");
-	archive.add_text("/tests/list", text);
-	for (const auto &triple : machine.words("TRIPLES")) {
-		archive.add_directory(fs::path("/tests") / triple);
-		for (const auto &entry : list.entries) {
-			/* "*" as a variant: only a rule for all of them. */
-			if (list.skip_reason(entry.program, "*", triple))
-				continue;
-			fs::path file =
-				host_path(arguments, triple, entry.program);
-			if (!fs::exists(file))
-				throw UserError(fmt::format(
-					"{} was not built; the test lists want it for {}",
-					file.string(), machine.name()));
-			archive.add(fs::path("/tests") / triple / entry.program,
-				    file);
-		}
-	}
-}
-
 void add_basics(Archive &archive, const Arguments &arguments)
 {
 	archive.add_directory("/dev");
@@ -178,27 +156,28 @@ void add_basics(Archive &archive, const Arguments &arguments)
 	archive.add("/init", arguments.init);
 }
 
-void write_tests(const Arguments &arguments)
+struct Libraries {
+	fs::path host;
+	fs::path guest;
+	ElfAbi abi;
+};
+
+/* Where the libc of each triple lives: a cross compiler's, or this machine's. */
+std::vector<Libraries> library_directories(const Machine &machine)
 {
-	Machine machine(arguments.machine);
-	Archive archive(arguments.output);
+	std::vector<Libraries> result;
 
-	add_basics(archive, arguments);
-	add_tests(archive, arguments, machine);
-	archive.write();
-}
-
-/* Where the cross compiler's libc lives, by the ABI of the libc. */
-std::map<std::string, ElfAbi> library_directories(const Machine &machine)
-{
-	std::map<std::string, ElfAbi> result;
-
-	for (const auto &triple : machine.words("TRIPLES")) {
-		std::string directory = fmt::format("/usr/{}/lib", triple);
-		auto libc = read_elf(fs::path(directory) / "libc.so.6");
-		if (libc)
-			result[directory] = libc->abi;
-	}
+	for (const auto &triple : machine.words("TRIPLES"))
+		for (const char *form : { "/usr/{}/lib", "/usr/lib/{}" }) {
+			fs::path directory =
+				fmt::format(fmt::runtime(form), triple);
+			auto libc = read_elf(directory / "libc.so.6");
+			if (!libc)
+				continue;
+			result.push_back({ directory, fs::path("/lib") / triple,
+					   libc->abi });
+			break;
+		}
 	return result;
 }
 
@@ -216,6 +195,12 @@ class UserFiles {
 	{
 		for (const auto &file : files_)
 			add_file(file);
+	}
+	/* The libraries of a file that is there under any name */
+	void add_needed(const fs::path &file)
+	{
+		if (auto elf = read_elf(file))
+			add_libraries(file, *elf);
 	}
 
     private:
@@ -237,8 +222,7 @@ class UserFiles {
 			static_cast<unsigned>(fs::status(file).permissions()) &
 			0777;
 		archive_.add(guest, file, mode);
-		if (auto elf = read_elf(file))
-			add_libraries(file, *elf);
+		add_needed(file);
 	}
 
 	void add_libraries(const fs::path &file, const ElfFile &elf)
@@ -247,15 +231,13 @@ class UserFiles {
 			check_abi(file, elf);
 			return;
 		}
-		fs::path directory = check_abi(file, elf);
-		fs::path guest =
-			fs::path("/lib") / directory.parent_path().filename();
+		const Libraries &from = check_abi(file, elf);
 		if (!elf.interpreter.empty())
-			add_library(file, directory,
+			add_library(file, from.host,
 				    fs::path(elf.interpreter).filename(),
 				    elf.interpreter);
 		for (const auto &name : elf.needed)
-			add_library(file, directory, name, guest / name);
+			add_library(file, from.host, name, from.guest / name);
 	}
 
 	void add_library(const fs::path &wanted_by, const fs::path &directory,
@@ -274,11 +256,12 @@ class UserFiles {
 			add_libraries(library, *elf);
 	}
 
-	fs::path check_abi(const fs::path &file, const ElfFile &elf) const
+	const Libraries &check_abi(const fs::path &file,
+				   const ElfFile &elf) const
 	{
-		for (const auto &[directory, abi] : directories_)
-			if (abi == elf.abi)
-				return directory;
+		for (const auto &libraries : directories_)
+			if (libraries.abi == elf.abi)
+				return libraries;
 		throw UserError(fmt::format(
 			"{} ({}) does not run on {}; compile it with {}gcc",
 			file.string(), describe(elf.abi), machine_.name(),
@@ -295,9 +278,48 @@ class UserFiles {
 
 	Archive &archive_;
 	const Machine &machine_;
-	std::map<std::string, ElfAbi> directories_;
+	std::vector<Libraries> directories_;
 	std::vector<fs::path> files_;
 };
+
+void add_tests(Archive &archive, const Arguments &arguments,
+	       const Machine &machine)
+{
+	std::string text;
+	TestList list = read_lists(arguments.lists, text);
+
+	UserFiles libraries(archive, arguments, machine);
+
+	archive.add_directory("/tests");
+	archive.add_text("/tests/list", text);
+	for (const auto &triple : machine.words("TRIPLES")) {
+		archive.add_directory(fs::path("/tests") / triple);
+		for (const auto &entry : list.entries) {
+			/* "*" as a variant: only a rule for all of them. */
+			if (list.skip_reason(entry.program, "*", triple))
+				continue;
+			fs::path file =
+				host_path(arguments, triple, entry.program);
+			if (!fs::exists(file))
+				throw UserError(fmt::format(
+					"{} was not built; the test lists want it for {}",
+					file.string(), machine.name()));
+			archive.add(fs::path("/tests") / triple / entry.program,
+				    file);
+			libraries.add_needed(file);
+		}
+	}
+}
+
+void write_tests(const Arguments &arguments)
+{
+	Machine machine(arguments.machine);
+	Archive archive(arguments.output);
+
+	add_basics(archive, arguments);
+	add_tests(archive, arguments, machine);
+	archive.write();
+}
 
 void write_user(const Arguments &arguments)
 {
@@ -313,15 +335,67 @@ void write_user(const Arguments &arguments)
 	archive.write();
 }
 
+fs::path find_program(const std::string &name)
+{
+	std::istringstream path(getenv("PATH"));
+
+	for (std::string directory; std::getline(path, directory, ':');)
+		if (fs::exists(fs::path(directory) / name))
+			return fs::path(directory) / name;
+	throw UserError(fmt::format("no program {}: 'make deps'", name));
+}
+
+/* The guest's consoles are those of the host. */
+std::string host_command(const Arguments &arguments, const Machine &machine,
+			 const Machine &host)
+{
+	auto words = machine_arguments(machine, "kvm", false);
+	auto in_guest = [](const fs::path &file) {
+		return (fs::path("/user") / file.filename()).string();
+	};
+	std::string text;
+
+	words.front() = in_guest(words.front());
+	for (const auto &word :
+	     { std::string("-chardev"),
+	       "serial,id=log,path=/dev/" + host.get("CONSOLE"),
+	       std::string("-chardev"),
+	       "serial,id=verdict,path=/dev/" + host.get("VERDICT"),
+	       std::string("-L"), std::string("/user"), std::string("-kernel"),
+	       in_guest(arguments.kernel), std::string("-initrd"),
+	       in_guest(arguments.initrd) })
+		words.push_back(word);
+	for (const auto &word : words)
+		text += word + "\n";
+	return text;
+}
+
+void write_host(Arguments arguments)
+{
+	Machine machine(arguments.machine);
+	Machine host(arguments.machine.parent_path() / machine.get("HOST"));
+	Archive archive(arguments.output);
+
+	arguments.files = { find_program(machine.get("QEMU")), arguments.kernel,
+			    arguments.initrd };
+	for (const auto &file : machine.words("HOST_FILES"))
+		arguments.files.emplace_back(file);
+	add_basics(archive, arguments);
+	UserFiles(archive, arguments, machine).add_all();
+	archive.add_text("/cmd", host_command(arguments, machine, host));
+	archive.write();
+}
+
 int run(int argc, char **argv)
 {
 	Arguments arguments;
 	CLI::App app("writes the list of files of an initramfs");
 	auto *tests = app.add_subcommand("tests", "the guest's tests");
 	auto *user = app.add_subcommand("user", "a person's files");
+	auto *host = app.add_subcommand("host", "a host of KVM");
 
 	app.require_subcommand(1);
-	for (auto *command : { tests, user }) {
+	for (auto *command : { tests, user, host }) {
 		command->add_option("--machine", arguments.machine)->required();
 		command->add_option("--output", arguments.output)->required();
 		command->add_option("--init", arguments.init)->required();
@@ -331,9 +405,16 @@ int run(int argc, char **argv)
 	tests->add_option("--kselftest", arguments.kselftest)->required();
 	user->add_option("--command", arguments.command);
 	user->add_option("files", arguments.files);
+	host->add_option("--kernel", arguments.kernel)->required();
+	host->add_option("--initrd", arguments.initrd)->required();
 	CLI11_PARSE(app, argc, argv);
 
-	*tests ? write_tests(arguments) : write_user(arguments);
+	if (*tests)
+		write_tests(arguments);
+	else if (*user)
+		write_user(arguments);
+	else
+		write_host(arguments);
 	return 0;
 }
 

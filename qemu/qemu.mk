@@ -7,7 +7,7 @@
 qemu_results := $(O)/results
 # Cross compilers are named after the triple.
 qemu_triples := $(sort $(foreach m,$(machines),$(call machine,$(m),TRIPLES)))
-qemu_image = $(O)/kernel/$(1)-$(2)/$(call machine,$(1),IMAGE)
+qemu_image = $(O)/kernel/$(call kernel_of,$(1))-$(2)/$(call machine,$(1),IMAGE)
 
 # A QEMU that is built for a machine is found here before the system's.
 export PATH := $(O)/host:$(PATH)
@@ -25,7 +25,7 @@ qemu_objects = $(patsubst %,$(O)/host/qemu/%.o,$(1))
 
 $(O)/host/boot: $(call qemu_objects,boot ktap machine result trouble vm)
 $(O)/host/report: $(call qemu_objects,report ktap machine result)
-$(O)/host/initramfs: $(call qemu_objects,initramfs elf_file machine words guest/testlist)
+$(O)/host/initramfs: $(call qemu_objects,initramfs elf_file machine vm words guest/testlist)
 $(O)/host/qemu-tests: $(call qemu_objects,unit/ktap_test unit/guest_test unit/host_test \
 	ktap machine result trouble words elf_file guest/testlist guest/subtest guest/process)
 $(O)/host/initramfs $(O)/host/qemu-tests: qemu_libs += -lelf
@@ -90,6 +90,20 @@ endef
 $(foreach m,$(machines),$(eval $(call machine_initramfs,$(m))))
 
 #
+# A guest of KVM, where this host's is not fit for that: QEMU's TCG emulates a machine
+# that is, whose initramfs has QEMU and all that the guest boots.
+#
+# $(1): machine, $(2): base or patched, $(3): initramfs of the guest, $(4): archive
+host_list = $(4:.cpio.gz=.list)
+make_host = $(O)/host/initramfs host --machine qemu/machines/$(1) --output $(host_list) \
+	--init $(call machine_init,$(1)) --kernel $(call qemu_image,$(1),$(2)) --initrd $(3) && \
+	$(O)/host/gen_init_cpio -t 0 $(host_list) | gzip -n1 >$(4).new && mv $(4).new $(4)
+# The kernel of the host is not what is tested.
+host_kernel = $(call qemu_image,$(call machine,$(1),HOST),base)
+host_options = --host-kernel $(call host_kernel,$(1)) --host-initrd $(2) \
+	$(if $(ACCEL),--accel $(ACCEL))
+
+#
 # Boots. A second make looks at the kernels that the first one has left, and boots
 # those machines whose result is older than what it was made from.
 #
@@ -108,14 +122,26 @@ qemu-boot: $(qemu_booted) $(O)/host/report
 
 # A failed boot must not end the run, and must be tried again next time: its result
 # is kept for the report, but is older than everything.
+modes = test $(call machine,$(1),MODES) $(if $(filter patched,$(2)),$(call machine,$(1),MODES_PATCHED)) \
+	$(if $(call machine,$(1),ICOUNT),bench)
+host_archive = $(if $(call machine,$(1),HOST),$(O)/initramfs/$(1)-$(2)-host.cpio.gz)
+
 define machine_boot
 $(qemu_results)/$(1)-$(2).json: $(call qemu_image,$(1),$(2)) $(O)/initramfs/$(1).cpio.gz \
-		qemu/machines/$(1) $(O)/host/boot
+		qemu/machines/$(1) $(O)/host/boot $(call host_archive,$(1),$(2))
 	$(Q)$(O)/host/boot test --machine qemu/machines/$(1) --variant $(2) \
 		--kernel $(call qemu_image,$(1),$(2)) --initrd $(O)/initramfs/$(1).cpio.gz \
-		--results $(qemu_results) --mode test --mode bench || \
+		$(if $(call machine,$(1),HOST),$(call host_options,$(1),$(call host_archive,$(1),$(2)))) \
+		--results $(qemu_results) $(addprefix --mode ,$(call modes,$(1),$(2))) || \
 		{ [ $$$$? = 1 ] && touch -d @0 $$@; }
 endef
+define machine_host
+$(call host_archive,$(1),$(2)): $(call qemu_image,$(1),$(2)) $(O)/initramfs/$(1).cpio.gz \
+		qemu/machines/$(1) $(O)/host/initramfs $(call machine_init,$(1))
+	$(Q)$(call make_host,$(1),$(2),$(O)/initramfs/$(1).cpio.gz,$$@)
+endef
+$(foreach m,$(machines),$(if $(call machine,$(m),HOST),\
+	$(foreach v,base patched,$(eval $(call machine_host,$(m),$(v))))))
 $(foreach m,$(machines),$(foreach v,base patched,$(eval $(call machine_boot,$(m),$(v)))))
 
 #
@@ -124,6 +150,8 @@ $(foreach m,$(machines),$(foreach v,base patched,$(eval $(call machine_boot,$(m)
 run_variant := $(if $(filter 1,$(BASE)),base,patched)
 run_list := $(O)/initramfs/run-$(MACHINE).list
 run_archive := $(run_list:.list=.cpio.gz)
+run_host := $(if $(filter 1,$(words $(MACHINE))),$(if $(call machine,$(MACHINE),HOST),\
+	$(run_list:.list=-host.cpio.gz)))
 qemu-run-needs: kernel $(addprefix $(O)/host/,initramfs boot gen_init_cpio) \
 	$(if $(MACHINE),$(call machine_init,$(firstword $(MACHINE))))
 	@:
@@ -139,8 +167,10 @@ qemu-run: deps-test
 	$(Q)$(O)/host/initramfs user --machine qemu/machines/$(MACHINE) --output $(run_list) \
 		--init $(call machine_init,$(MACHINE)) --command "$$CMD" $(FILES)
 	$(Q)$(call make_archive,$(run_list),$(run_archive))
+	$(if $(run_host),$(Q)$(call make_host,$(MACHINE),$(run_variant),$(run_archive),$(run_host)))
 	$(Q)$(O)/host/boot run --machine qemu/machines/$(MACHINE) --variant $(run_variant) \
 		--kernel $(call qemu_image,$(MACHINE),$(run_variant)) --initrd $(run_archive) \
+		$(if $(run_host),$(call host_options,$(MACHINE),$(run_host))) \
 		$(if $(CMD),,--interactive)
 
 #

@@ -28,6 +28,7 @@
 #include <cstring>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 #include "unique_fd.h"
 
@@ -146,40 +147,25 @@ std::vector<std::string> command_line(const VmConfig &config, int log,
 				      int verdict)
 {
 	const Machine &machine = config.machine;
-	std::vector<std::string> args{ machine.get("QEMU") };
+	auto args = machine_arguments(machine, config.accel, config.timing);
 	auto add = [&](std::initializer_list<std::string> more) {
 		args.insert(args.end(), more);
 	};
 
-	for (const auto &word : machine.words("QEMU_ARGS"))
-		args.push_back(word);
-	if (config.timing)
-		/* The date must come from nowhere else but here, too. */
-		add({ "-icount", machine.get("ICOUNT"), "-smp", "1", "-rtc",
-		      "base=2026-01-01,clock=vm" });
-	else
-		/* One CPU gains nothing from a thread of its own. */
-		add({ "-accel",
-		      machine.number("SMP") > 1 ? "tcg,thread=multi" : "tcg",
-		      "-smp", machine.get("SMP") });
-	/* -nographic also tells the firmware to use the serial line. */
-	add({ "-nodefaults", "-nographic", "-monitor", "none", "-no-reboot" });
-	for (int fd : { log, verdict }) {
-		std::string id = fmt::format("console{}", fd);
+	args.insert(args.end(), config.more_args.begin(),
+		    config.more_args.end());
+	for (const auto &[id, fd] :
+	     { std::pair("log", log), std::pair("verdict", verdict) })
 		add({ "-chardev",
-		      config.timing ? fmt::format("file,id={},path=/dev/fd/{}",
-						  id, fd) :
-				      fmt::format("socket,id={},fd={}", id, fd),
-		      "-serial", "chardev:" + id });
-	}
+		      config.timing ?
+			      fmt::format("file,id={},path=/dev/fd/{}", id,
+					  fd) :
+			      fmt::format("socket,id={},fd={}", id, fd) });
 	if (std::string dtb = machine.get("DTB", ""); !dtb.empty())
 		add({ "-dtb", build_tree(config) + dtb });
 	add({ "-kernel", config.kernel.string(), "-initrd",
 	      config.initrd.string(), "-append",
-	      fmt::format("console={} cvdso.verdict={} cvdso.end={} {} {}",
-			  machine.get("CONSOLE"), machine.get("VERDICT"),
-			  machine.get("END", "poweroff"),
-			  machine.get("APPEND", ""), config.append) });
+	      kernel_arguments(machine, config.append) });
 	return args;
 }
 
@@ -346,6 +332,46 @@ class Vm {
 };
 
 } /* namespace */
+
+std::string kernel_arguments(const Machine &machine, const std::string &append)
+{
+	return fmt::format("console={} cvdso.verdict={} cvdso.end={} {} {}",
+			   machine.get("CONSOLE"), machine.get("VERDICT"),
+			   machine.get("END", "poweroff"),
+			   machine.get("APPEND", ""), append);
+}
+
+std::vector<std::string>
+machine_arguments(const Machine &machine, const std::string &accel, bool timing)
+{
+	std::vector<std::string> args{ machine.get("QEMU") };
+	auto add = [&](std::initializer_list<std::string> more) {
+		args.insert(args.end(), more);
+	};
+
+	for (const auto &word : machine.words("QEMU_ARGS"))
+		args.push_back(word);
+	if (timing)
+		/* The date must come from nowhere else but here, too. */
+		add({ "-icount", machine.get("ICOUNT"), "-smp", "1", "-rtc",
+		      "base=2026-01-01,clock=vm" });
+	else
+		/* One CPU gains nothing from a thread of its own. */
+		add({ "-accel",
+		      accel == "tcg" && machine.number("SMP") > 1 ?
+			      "tcg,thread=multi" :
+			      accel,
+		      "-smp", machine.get("SMP") });
+	/* -nographic also tells the firmware to use the serial line. */
+	add({ "-nodefaults", "-nographic", "-monitor", "none", "-no-reboot",
+	      "-serial", "chardev:log" });
+	if (std::string device = machine.get("VERDICT_DEVICE", "");
+	    !device.empty())
+		add({ "-device", device + ",chardev=verdict" });
+	else
+		add({ "-serial", "chardev:verdict" });
+	return args;
+}
 
 VmResult run_vm(const VmConfig &config, const VmSinks &sinks)
 {

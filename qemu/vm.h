@@ -10,6 +10,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "machine.h"
 
@@ -17,9 +18,11 @@ struct VmConfig {
 	const Machine &machine;
 	std::filesystem::path kernel;
 	std::filesystem::path initrd;
-	std::string append; /* beyond the consoles */
+	std::string append{}; /* beyond the consoles */
 	/* Deterministic instead of concurrent: -icount and one CPU. */
 	bool timing = false;
+	std::string accel = "tcg";
+	std::vector<std::string> more_args{}; /* of QEMU, after the machine's */
 	/* The person's terminal is the guest's verdict console. */
 	bool interactive = false;
 	std::chrono::seconds silence{};
@@ -46,5 +49,16 @@ struct VmSinks {
 	/* All is known; the guest has only a moment left to end by itself. */
 	std::function<bool()> settled;
 };
+
+/* Of a kernel on the machine: consoles, how to end, and what is added. */
+std::string kernel_arguments(const Machine &machine, const std::string &append);
+
+/*
+ * QEMU and its arguments for the machine, with the two consoles on the chardevs
+ * "log" and "verdict", which are for the caller to add.
+ */
+std::vector<std::string> machine_arguments(const Machine &machine,
+					   const std::string &accel,
+					   bool timing);
 
 VmResult run_vm(const VmConfig &config, const VmSinks &sinks);

@@ -10,12 +10,15 @@
  *
  *	cvdso.mode=MODE		test, bench or another mode of the test lists
  *				runs those; cmd runs /cmd (one argument a
- *				line); shell prompts; panic, silent, oops,
+ *				line); host runs it as the QEMU of a guest,
+ *				which gets both consoles; shell prompts;
+ *				panic, silent, oops,
  *				warn, malformed misbehave, for testing the
  *				runner
  *	cvdso.variant=V		base or patched, told to the tests
  *	cvdso.verdict=TTY	the verdict console
  *	cvdso.end=reboot	for a machine that cannot switch itself off
+ *	cvdso.guest=A|B|...	the kernel command line of a host's guest
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -255,6 +258,22 @@ void run_command(const Options &options, const Verdict &verdict)
 	})));
 }
 
+/* QEMU is told of the consoles by /cmd; here is but what it has to say. */
+void run_host(const Options &options)
+{
+	Command command{ read_lines("/cmd"), environment(options), user_files,
+			 0 };
+	std::string append = options.at("guest");
+
+	std::replace(append.begin(), append.end(), '|', ' ');
+	command.argv.insert(command.argv.end(), { "-append", append });
+	say("start of the guest");
+	Outcome outcome = run_captured(command, [](auto text) {
+		say("qemu: " + std::string(text));
+	});
+	say("end of the guest: " + describe(outcome, 0));
+}
+
 std::vector<std::string> split_words(const std::string &line)
 {
 	std::vector<std::string> words(1);
@@ -367,6 +386,8 @@ void serve(const Options &options, const Verdict &verdict)
 		return;
 	if (mode == "cmd")
 		run_command(options, verdict);
+	else if (mode == "host")
+		run_host(options);
 	else if (mode == "shell")
 		prompt(options, verdict);
 	else
@@ -397,6 +418,7 @@ int main()
 
 	Options options{ { "mode", "test" },
 			 { "variant", "" },
+			 { "guest", "" },
 			 { "verdict", "console" },
 			 { "end", "poweroff" } };
 	for (const auto &[key, value] :
