@@ -220,6 +220,8 @@ void check_fallback_efault(Case &t, const void *gettime, const void *getres,
 				   bad));
 	same_end(t, vdso::call(gettime, 99, 0),
 		 vdso::system_call(form.nr_gettime, 99, 0));
+	if (!getres)
+		return;
 	same_end(t, vdso::call(getres, CLOCK_PROCESS_CPUTIME_ID, 0),
 		 vdso::system_call(form.nr_getres, CLOCK_PROCESS_CPUTIME_ID,
 				   0));
@@ -230,7 +232,13 @@ void add_form(ktap::Suite &suite, const Image &image, const Form &form)
 	const void *gettime = image.function(form.gettime);
 	const void *getres = image.function(form.getres);
 
-	if (!gettime || !getres) {
+#ifdef __i386__
+	/* It has no clock_getres_time64(); whether it should is not asked here */
+	const bool complete = gettime;
+#else
+	const bool complete = gettime && getres;
+#endif
+	if (!complete) {
 		suite.add(form.gettime, [=](Case &t) {
 			t.lacking("no %s and %s in this vDSO", form.gettime,
 				  form.getres);
@@ -244,6 +252,8 @@ void add_form(ktap::Suite &suite, const Image &image, const Form &form)
 			  [=](Case &t) {
 				  check_gettime(t, gettime, form, id);
 			  });
+		if (!getres)
+			continue;
 		suite.add(std::string(form.getres) + "(" + clock.name + ")",
 			  [=](Case &t) { check_getres(t, getres, form, id); });
 	}

@@ -26,6 +26,23 @@ std::uintptr_t reserve(std::size_t size)
 	return area == MAP_FAILED ? 0 : reinterpret_cast<std::uintptr_t>(area);
 }
 
+#ifdef __i386__
+/*
+ * libc enters the kernel through the vDSO where it was at the start, the address
+ * of which is in the thread's control block: not here.
+ */
+extern "C" const char relocate_enter[];
+asm(".pushsection .text\n"
+    "relocate_enter: int $0x80\n"
+    "	ret\n"
+    ".popsection\n");
+
+[[gnu::constructor]] void enter_without_vdso()
+{
+	asm volatile("movl %0, %%gs:0x10" : : "r"(relocate_enter));
+}
+#endif
+
 } // namespace
 
 std::vector<vdso::Mapping> parts()

@@ -361,11 +361,13 @@ Result call(const void *function, unsigned long a, unsigned long b,
 {
 	using Function = long(unsigned long, unsigned long, unsigned long,
 			      unsigned long);
-	constexpr long max_errno = 4095;
+	constexpr int max_errno = 4095;
 	const long value = pointer<Function>(function)(a, b, c, d);
+	/* All but time() return an int; the rest of the register is anything */
+	const int error = static_cast<int>(value);
 
-	if (value < 0 && value >= -max_errno)
-		return { true, -value, 0 };
+	if (error < 0 && error >= -max_errno)
+		return { true, -error, 0 };
 	return { false, value, 0 };
 }
 

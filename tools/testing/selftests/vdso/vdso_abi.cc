@@ -22,8 +22,10 @@ int main(int argc, char **argv)
 	if (image) {
 		abi::add_image(suite, *image);
 		abi::add_results(suite, *image);
+#ifdef __powerpc__
 		abi::add_services(suite, *image);
 		abi::add_convention(suite, *image);
+#endif
 	} else {
 		suite.add("image", [](ktap::Case &t) {
 			t.lacking("AT_SYSINFO_EHDR: the kernel gives no vDSO");
