@@ -2,18 +2,22 @@
 #
 # The lab's part of the front door, included by the top Makefile:
 #
-#   bench       count base and patched vDSO images against their goals
-#   vdso-tools  vdso-lab, vdso-verify and their guests, in build/host
-#   verify-vdso prove the calling convention of every patched image
-#   check-vdso  that, differences from the model, and torture
+#   bench       count base and patched vDSO images against their goals; ARCH=x86: time
+#               them on this CPU, BENCH_CALLS calls each, and see what goes back
+#   vdso-tools  vdso-lab, vdso-verify, their guests and vdso-native, in build/host
+#   verify-vdso prove the calling convention of every patched image, for x86 of all
+#   check-vdso  that, differences from the model, and torture; ARCH=x86: torture,
+#               pages that change at every step, and ordering, on this CPU
 #
 # Only the images are built, not kernels: build/bench/<image file>-<base|patched>/.
 
 vdso_dir := tools/vdso
-vdso_files := $(notdir $(wildcard $(vdso_dir)/images/*))
+vdso_arch = $(or $(shell sed -n 's/^ARCH *= *//p' $(vdso_dir)/images/$(1)),powerpc)
+vdso_files := $(foreach f,$(notdir $(wildcard $(vdso_dir)/images/*)), \
+	$(if $(filter $(ARCH),$(call vdso_arch,$(f))),$(f)))
 vdso_images = $(shell sed -n 's/^IMAGES *= *//p' $(vdso_dir)/images/$(1))
 vdso_image = $(O)/bench/$(1)-$(2)/$(3).so.dbg
-vdso_tree = $(if $(filter base,$(1)),$(O)/linux-$(KERNEL),$(O)/linux-$(KERNEL)-powerpc)
+vdso_tree = $(if $(filter base,$(1)),$(O)/linux-$(KERNEL),$(O)/linux-$(KERNEL)-$(ARCH))
 # NAME:BASE:PATCHED:SEED:PEER, as vdso-lab bench wants it
 vdso_seed = $(addsuffix .json,$(addprefix qemu/seed/,$(shell sed -n 's/^SEED *= *//p' $(vdso_dir)/images/$(1))))
 vdso_pairs = $(foreach f,$(vdso_files),$(foreach i,$(call vdso_images,$(f)), \
@@ -38,12 +42,19 @@ vdso-peer-source:
 $(vdso_peers): vdso-peer-%: vdso-peer-source
 	$(Q)TIME_NS=n $(vdso_dir)/image.sh $(O)/linux-$(PEER) $(vdso_dir)/images/$* $(O)/bench/$*-$(PEER)
 
+# Both are of the same code but for the size of a pointer; no 64-bit process can call
+# the third, the 32-bit one.
+vdso_native = $(foreach v,base patched,$(foreach i,vdso64 vdsox32,$(call vdso_image,x86_64,$(v),$(i))))
+BENCH_CALLS ?= 100000000
+
 PHONY += bench
-bench: vdso-tools $(vdso_peers) $(if $(filter powerpc,$(ARCH)),$(vdso_builds))
-ifneq ($(ARCH),powerpc)
-	@echo "bench: ARCH=$(ARCH): there are counts for ARCH=powerpc only"; exit 1
-else
+bench: vdso-tools $(vdso_peers) $(vdso_builds)
 	@mkdir -p $(O)/results
+ifeq ($(ARCH),x86)
+	@[ -x $(O)/host/vdso-native ] || { echo "bench: ARCH=x86 needs an x86_64 CPU"; exit 1; }
+	$(Q)$(O)/host/vdso-native bench --calls $(BENCH_CALLS) --json $(O)/results/bench-x86.json \
+		$(foreach v,base patched,$(call vdso_image,x86_64,$(v),vdso64))
+else
 	$(Q)$(O)/host/vdso-lab bench --upstream $(vdso_dir)/upstream.json \
 		--json $(O)/results/bench-powerpc.json $(vdso_pairs)
 endif
@@ -58,7 +69,21 @@ vdso_variant = $(foreach f,$(vdso_files),$(foreach i,$(call vdso_images,$(f)), \
 DIFF_CASES ?= 1000000
 TORTURE_SECONDS ?= 10
 
+# In seconds, for each case of an x86 image.
+NATIVE_SECONDS ?= 1
+
 PHONY += verify-vdso check-vdso
+ifeq ($(ARCH),x86)
+verify-vdso: vdso-tools $(vdso_builds)
+	$(Q)$(O)/host/vdso-verify $(vdso_all)
+
+check-vdso: verify-vdso
+	@[ -x $(O)/host/vdso-native ] || { echo "check-vdso: ARCH=x86 needs an x86_64 CPU"; exit 1; }
+	$(Q)$(O)/host/vdso-native check --seconds $(NATIVE_SECONDS) $(vdso_native)
+	@echo "With a writer that breaks the rules, the same has to fail:"
+	$(Q)! $(O)/host/vdso-native check --broken-writer --seconds $(NATIVE_SECONDS) \
+		$(call vdso_image,x86_64,base,vdso64)
+else
 verify-vdso: vdso-tools $(vdso_builds)
 	$(Q)$(O)/host/vdso-verify $(call vdso_variant,patched)
 
@@ -68,3 +93,4 @@ check-vdso: verify-vdso
 	@echo "With a writer that breaks the rules, the same has to fail:"
 	$(Q)! $(O)/host/vdso-lab torture --broken-writer --seconds $(TORTURE_SECONDS) \
 		$(firstword $(call vdso_variant,patched))
+endif

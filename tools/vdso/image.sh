@@ -3,7 +3,8 @@
 #
 # image.sh TREE FILE OUT: build the vDSO images, and nothing else, of the kernel
 # in TREE with the configuration that FILE names (tools/vdso/images/), in OUT.
-# Leaves OUT/vdso32.so.dbg and vdso64.so.dbg, as far as FILE asks for them.
+# Leaves OUT/vdso32.so.dbg and vdso64.so.dbg, as far as FILE asks for them, and for x86
+# OUT/cpufeatures.h, which says what the feature numbers in the images' alternatives mean.
 #
 # Time namespaces are on where the kernel has them: they are part of what is
 # measured. TIME_NS=n leaves them out, for what was measured without. A second run
@@ -19,7 +20,9 @@ die()
 }
 
 [ -f "$file" ] || die "no file $file"
-[ -d "$tree/arch/powerpc" ] || die "no kernel in $tree: 'make apply' first"
+arch=$(sed -n 's/^ARCH *= *//p' "$file")
+: "${arch:=powerpc}"
+[ -d "$tree/arch/$arch" ] || die "no kernel in $tree: 'make apply ARCH=$arch' first"
 cross=$(sed -n 's/^CROSS_COMPILE *= *//p' "$file")
 images=$(sed -n 's/^IMAGES *= *//p' "$file")
 command -v "${cross}gcc" >/dev/null || die "no compiler ${cross}gcc: 'make deps' installs it"
@@ -38,7 +41,7 @@ mkdir -p "$out/o"
 log=$out/log
 build()
 {
-	make -s -C "$tree" O="$out/o" ARCH=powerpc CROSS_COMPILE="$cross" "$@" >>"$log" 2>&1 ||
+	make -s -C "$tree" O="$out/o" ARCH="$arch" CROSS_COMPILE="$cross" "$@" >>"$log" 2>&1 ||
 		{
 			tail -n 20 "$log" >&2
 			die "make $* failed, all of it is in $log"
@@ -58,15 +61,21 @@ build KCONFIG_ALLCONFIG="$out/config" allnoconfig
 grep '^CONFIG_' "$file" | while read -r line; do
 	grep -qx "$line" "$out/o/.config" || die "$file: this kernel does not take $line"
 done
-if [ "$timens" = y ] && grep -q GENERIC_VDSO_TIME_NS "$tree/arch/powerpc/Kconfig"; then
+if [ "$timens" = y ] && grep -q GENERIC_VDSO_TIME_NS "$tree/arch/$arch/Kconfig"; then
 	grep -qx CONFIG_TIME_NS=y "$out/o/.config" || die "$file: no time namespaces in this kernel"
 fi
 build -j2 prepare
 for image in $images; do
-	dir=arch/powerpc/kernel/vdso
-	[ -d "$tree/$dir" ] || dir=arch/powerpc/kernel/$image
+	case $arch in
+	x86) dir=arch/x86/entry/vdso ;;
+	*) dir=arch/$arch/kernel/vdso ;;
+	esac
+	[ -d "$tree/$dir" ] || dir=arch/$arch/kernel/$image
 	build "$dir/"
 	cp "$out/o/$dir/$image.so.dbg" "$out/$image.so.dbg.new"
 	mv "$out/$image.so.dbg.new" "$out/$image.so.dbg"
 done
+if [ "$arch" = x86 ]; then
+	cp "$tree/arch/x86/include/asm/cpufeatures.h" "$out/cpufeatures.h"
+fi
 echo "$key" >"$out/.built"
