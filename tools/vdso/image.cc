@@ -29,11 +29,13 @@ machine machine_of(const GElf_Ehdr &ehdr, const std::string &path)
 		return machine::ppc;
 	case EM_PPC64:
 		return machine::ppc64;
+	case EM_386:
+		return machine::i386;
 	case EM_X86_64:
 		return machine::x86_64;
 	}
 	throw user_error{ fmt::format(
-		"{}: not a powerpc or x86_64 image, e_machine is {}", path,
+		"{}: not a powerpc or x86 image, e_machine is {}", path,
 		ehdr.e_machine) };
 }
 

@@ -23,7 +23,7 @@ struct user_error {
 /* The whole of @path, or a user_error. */
 std::vector<unsigned char> read_file(const std::string &path);
 
-enum class machine { ppc, ppc64, x86_64 };
+enum class machine { ppc, ppc64, i386, x86_64 };
 
 struct symbol {
 	uint64_t value;
@@ -53,7 +53,7 @@ class image {
 	std::string describe(uint64_t offset) const;
 	bool is64() const
 	{
-		return arch != machine::ppc;
+		return arch == machine::ppc64 || arch == machine::x86_64;
 	}
 
 	std::string path;
