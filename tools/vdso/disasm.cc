@@ -41,7 +41,7 @@ bool is_branch(std::string_view name)
 
 disassembler::disassembler(const image &image) : img(image)
 {
-	bool x86 = img.arch == machine::x86_64;
+	bool x86 = img.arch == machine::x86_64 || img.arch == machine::i386;
 	int mode = img.is64() ? CS_MODE_64 : CS_MODE_32;
 
 	if (img.order == std::endian::big)

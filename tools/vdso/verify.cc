@@ -30,9 +30,10 @@ void print_violation(const image &img, const violation &v, bool with_path)
 std::vector<violation> verify(const image &img)
 {
 	std::vector<violation> found = verify_elf(img);
-	std::vector<violation> more = img.arch == machine::x86_64 ?
-					      verify_x86(img) :
-					      verify_powerpc(img);
+	std::vector<violation> more =
+		img.arch == machine::x86_64 || img.arch == machine::i386 ?
+			verify_x86(img) :
+			verify_powerpc(img);
 
 	found.insert(found.end(), more.begin(), more.end());
 	return found;

@@ -82,6 +82,7 @@ std::vector<std::string> callable_functions(const image &img)
 	for (const auto &[name, sym] : img.exported)
 		if (sym.value >= img.text_start && sym.value < img.text_end &&
 		    name.find("sigtramp") == std::string::npos &&
+		    name.find("sigreturn") == std::string::npos &&
 		    name != "__kernel_datapage_offset")
 			names.push_back(name);
 	return names;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The same walk for x86_64, with fewer rules: the stack is balanced and the
+ * The same walk for x86, with fewer rules: the stack is balanced and the
  * callee's registers are restored on every return, no branch leaves the image,
  * and the call frame information finds the return address at every
- * instruction.
+ * instruction. All of that with the image's alternatives applied for any CPU
+ * there may be: once for each set of the features that they ask for.
  *
  * Followed are the stack pointer and what was copied from it or spilled; any
  * other result is unknown.
  */
+#include "alternatives.h"
 #include "cfi.h"
 #include "verify.h"
 
@@ -25,26 +27,61 @@ namespace vdso
 namespace
 {
 
-/* In DWARF's numbering, which is the one that CFI speaks. */
-enum reg : int {
-	rax,
-	rdx,
-	rcx,
-	rbx,
-	rsi,
-	rdi,
-	rbp,
-	rsp,
-	r8,
-	r9,
-	r10,
-	r11,
-	r12,
-	r13,
-	r14,
-	r15
+constexpr size_t nr_regs = 16;
+
+/* What differs between the two; registers are in DWARF's numbering, as in CFI. */
+struct abi {
+	cs_mode mode;
+	int word;
+	size_t sp, fp;
+	std::vector<size_t> preserved;
+	std::vector<std::array<unsigned, 4> > names; /* by number */
 };
-constexpr int nr_regs = 16;
+
+const abi x86_64_abi = {
+	CS_MODE_64,
+	8,
+	7,
+	6,
+	{ 3, 6, 12, 13, 14, 15 },
+	{ { X86_REG_RAX, X86_REG_EAX, X86_REG_AX, X86_REG_AL },
+	  { X86_REG_RDX, X86_REG_EDX, X86_REG_DX, X86_REG_DL },
+	  { X86_REG_RCX, X86_REG_ECX, X86_REG_CX, X86_REG_CL },
+	  { X86_REG_RBX, X86_REG_EBX, X86_REG_BX, X86_REG_BL },
+	  { X86_REG_RSI, X86_REG_ESI, X86_REG_SI, X86_REG_SIL },
+	  { X86_REG_RDI, X86_REG_EDI, X86_REG_DI, X86_REG_DIL },
+	  { X86_REG_RBP, X86_REG_EBP, X86_REG_BP, X86_REG_BPL },
+	  { X86_REG_RSP, X86_REG_ESP, X86_REG_SP, X86_REG_SPL },
+	  { X86_REG_R8, X86_REG_R8D, X86_REG_R8W, X86_REG_R8B },
+	  { X86_REG_R9, X86_REG_R9D, X86_REG_R9W, X86_REG_R9B },
+	  { X86_REG_R10, X86_REG_R10D, X86_REG_R10W, X86_REG_R10B },
+	  { X86_REG_R11, X86_REG_R11D, X86_REG_R11W, X86_REG_R11B },
+	  { X86_REG_R12, X86_REG_R12D, X86_REG_R12W, X86_REG_R12B },
+	  { X86_REG_R13, X86_REG_R13D, X86_REG_R13W, X86_REG_R13B },
+	  { X86_REG_R14, X86_REG_R14D, X86_REG_R14W, X86_REG_R14B },
+	  { X86_REG_R15, X86_REG_R15D, X86_REG_R15W, X86_REG_R15B } },
+};
+
+const abi i386_abi = {
+	CS_MODE_32,
+	4,
+	4,
+	5,
+	{ 3, 5, 6, 7 },
+	{ { X86_REG_EAX, X86_REG_AX, X86_REG_AL, X86_REG_AH },
+	  { X86_REG_ECX, X86_REG_CX, X86_REG_CL, X86_REG_CH },
+	  { X86_REG_EDX, X86_REG_DX, X86_REG_DL, X86_REG_DH },
+	  { X86_REG_EBX, X86_REG_BX, X86_REG_BL, X86_REG_BH },
+	  { X86_REG_ESP, X86_REG_SP, X86_REG_SP, X86_REG_SP },
+	  { X86_REG_EBP, X86_REG_BP, X86_REG_BP, X86_REG_BP },
+	  { X86_REG_ESI, X86_REG_SI, X86_REG_SI, X86_REG_SI },
+	  { X86_REG_EDI, X86_REG_DI, X86_REG_DI, X86_REG_DI } },
+};
+
+const abi &abi_of(const image &img)
+{
+	return img.arch == machine::i386 ? i386_abi : x86_64_abi;
+}
 
 struct value {
 	enum { unknown, entry, frame, return_to } kind = unknown;
@@ -70,46 +107,19 @@ struct node {
 
 constexpr unsigned most_states = 64;
 
-std::optional<int> dwarf_reg(unsigned id)
-{
-	static const std::array<std::array<unsigned, 4>, nr_regs> names = { {
-		{ X86_REG_RAX, X86_REG_EAX, X86_REG_AX, X86_REG_AL },
-		{ X86_REG_RDX, X86_REG_EDX, X86_REG_DX, X86_REG_DL },
-		{ X86_REG_RCX, X86_REG_ECX, X86_REG_CX, X86_REG_CL },
-		{ X86_REG_RBX, X86_REG_EBX, X86_REG_BX, X86_REG_BL },
-		{ X86_REG_RSI, X86_REG_ESI, X86_REG_SI, X86_REG_SIL },
-		{ X86_REG_RDI, X86_REG_EDI, X86_REG_DI, X86_REG_DIL },
-		{ X86_REG_RBP, X86_REG_EBP, X86_REG_BP, X86_REG_BPL },
-		{ X86_REG_RSP, X86_REG_ESP, X86_REG_SP, X86_REG_SPL },
-		{ X86_REG_R8, X86_REG_R8D, X86_REG_R8W, X86_REG_R8B },
-		{ X86_REG_R9, X86_REG_R9D, X86_REG_R9W, X86_REG_R9B },
-		{ X86_REG_R10, X86_REG_R10D, X86_REG_R10W, X86_REG_R10B },
-		{ X86_REG_R11, X86_REG_R11D, X86_REG_R11W, X86_REG_R11B },
-		{ X86_REG_R12, X86_REG_R12D, X86_REG_R12W, X86_REG_R12B },
-		{ X86_REG_R13, X86_REG_R13D, X86_REG_R13W, X86_REG_R13B },
-		{ X86_REG_R14, X86_REG_R14D, X86_REG_R14W, X86_REG_R14B },
-		{ X86_REG_R15, X86_REG_R15D, X86_REG_R15W, X86_REG_R15B },
-	} };
-
-	for (int r = 0; r < nr_regs; r++)
-		for (unsigned name : names[static_cast<size_t>(r)])
-			if (name == id)
-				return r;
-	return std::nullopt;
-}
-
 class x86_walker {
     public:
 	x86_walker(const image &image, const cfi_table &table, csh capstone,
 		   const std::string &name, std::vector<violation> &found)
-		: img(image), cfi(table), handle(capstone), function(name),
-		  violations(found)
+		: img(image), m(abi_of(image)), cfi(table), handle(capstone),
+		  function(name), violations(found)
 	{
 	}
 
 	void walk(uint64_t start);
 
     private:
+	std::optional<size_t> dwarf_reg(unsigned id) const;
 	void report(const std::string &rule, const std::string &what);
 	void go(int64_t pc, state s);
 	void step(state s);
@@ -123,6 +133,7 @@ class x86_walker {
 	void check_cfi(const state &s);
 
 	const image &img;
+	const abi &m;
 	const cfi_table &cfi;
 	csh handle;
 	std::string function;
@@ -133,6 +144,15 @@ class x86_walker {
 	std::map<uint64_t, std::vector<size_t> > seen;
 	size_t at = 0;
 };
+
+std::optional<size_t> x86_walker::dwarf_reg(unsigned id) const
+{
+	for (size_t r = 0; r < m.names.size(); r++)
+		for (unsigned name : m.names[r])
+			if (name == id)
+				return r;
+	return std::nullopt;
+}
 
 void x86_walker::report(const std::string &rule, const std::string &what)
 {
@@ -178,19 +198,19 @@ void x86_walker::go(int64_t target, state s)
 
 void x86_walker::push(state &s, const value &v)
 {
-	s.regs[rsp].n -= 8;
-	if (s.regs[rsp].kind == value::frame)
-		s.frame[s.regs[rsp].n] = v;
+	s.regs[m.sp].n -= m.word;
+	if (s.regs[m.sp].kind == value::frame)
+		s.frame[s.regs[m.sp].n] = v;
 }
 
 value x86_walker::pop(state &s)
 {
 	value v;
-	auto it = s.frame.find(s.regs[rsp].n);
+	auto it = s.frame.find(s.regs[m.sp].n);
 
-	if (s.regs[rsp].kind == value::frame && it != s.frame.end())
+	if (s.regs[m.sp].kind == value::frame && it != s.frame.end())
 		v = it->second;
-	s.regs[rsp].n += 8;
+	s.regs[m.sp].n += m.word;
 	return v;
 }
 
@@ -200,9 +220,9 @@ std::optional<int64_t> x86_walker::slot(const state &s,
 	auto base = dwarf_reg(op.mem.base);
 
 	if (op.type != X86_OP_MEM || !base || op.mem.index != X86_REG_INVALID ||
-	    s.regs[static_cast<size_t>(*base)].kind != value::frame)
+	    s.regs[*base].kind != value::frame)
 		return std::nullopt;
-	return s.regs[static_cast<size_t>(*base)].n + op.mem.disp;
+	return s.regs[*base].n + op.mem.disp;
 }
 
 /* Copies between registers and the frame; true if @insn was one. */
@@ -218,18 +238,18 @@ bool x86_walker::move(state &s, const cs_insn &insn)
 	auto from_reg =
 		from.type == X86_OP_REG ? dwarf_reg(from.reg) : std::nullopt;
 	auto from_slot = slot(s, from);
-	if (from_reg && from.size == 8)
-		v = s.regs[static_cast<size_t>(*from_reg)];
+	if (from_reg && from.size == m.word)
+		v = s.regs[*from_reg];
 	else if (from_slot && insn.id == X86_INS_LEA)
 		v = { value::frame, *from_slot };
-	else if (from_slot && from.size == 8 && s.frame.count(*from_slot))
+	else if (from_slot && from.size == m.word && s.frame.count(*from_slot))
 		v = s.frame[*from_slot];
 	if (auto to_slot = slot(s, to)) {
 		s.frame[*to_slot] = v;
 		return true;
 	}
 	if (to.type == X86_OP_REG && dwarf_reg(to.reg)) {
-		s.regs[static_cast<size_t>(*dwarf_reg(to.reg))] = v;
+		s.regs[*dwarf_reg(to.reg)] = v;
 		return true;
 	}
 	return to.type == X86_OP_MEM;
@@ -239,29 +259,29 @@ void x86_walker::execute(state &s, const cs_insn &insn)
 {
 	const cs_x86 &x = insn.detail->x86;
 	bool on_sp = x.op_count == 2 && x.operands[0].type == X86_OP_REG &&
-		     x.operands[0].reg == X86_REG_RSP &&
+		     dwarf_reg(x.operands[0].reg) == m.sp &&
 		     x.operands[1].type == X86_OP_IMM;
 
 	if (insn.id == X86_INS_PUSH) {
 		auto r = x.operands[0].type == X86_OP_REG ?
 				 dwarf_reg(x.operands[0].reg) :
 				 std::nullopt;
-		return push(s, r ? s.regs[static_cast<size_t>(*r)] : value{});
+		return push(s, r ? s.regs[*r] : value{});
 	}
 	if (insn.id == X86_INS_POP) {
 		value v = pop(s);
 		if (auto r = dwarf_reg(x.operands[0].reg))
-			s.regs[static_cast<size_t>(*r)] = v;
+			s.regs[*r] = v;
 		return;
 	}
 	if (insn.id == X86_INS_LEAVE) {
-		s.regs[rsp] = s.regs[rbp];
-		s.regs[rbp] = pop(s);
+		s.regs[m.sp] = s.regs[m.fp];
+		s.regs[m.fp] = pop(s);
 		return;
 	}
 	if (on_sp && (insn.id == X86_INS_SUB || insn.id == X86_INS_ADD)) {
-		s.regs[rsp].n += insn.id == X86_INS_ADD ? x.operands[1].imm :
-							  -x.operands[1].imm;
+		s.regs[m.sp].n += insn.id == X86_INS_ADD ? x.operands[1].imm :
+							   -x.operands[1].imm;
 		return;
 	}
 	if (move(s, insn))
@@ -272,7 +292,7 @@ void x86_walker::execute(state &s, const cs_insn &insn)
 			   &nr_written) == CS_ERR_OK)
 		for (uint8_t i = 0; i < nr_written; i++)
 			if (auto r = dwarf_reg(written[i]))
-				s.regs[static_cast<size_t>(*r)] = {};
+				s.regs[*r] = {};
 }
 
 void x86_walker::check_cfi(const state &s)
@@ -280,15 +300,18 @@ void x86_walker::check_cfi(const state &s)
 	auto row = cfi.at(img.load_address + nodes[at].pc);
 	int64_t want = s.cfas.empty() ? 0 : s.cfas.back();
 
+	/* 32-bit C code has frame pointers, and in these kernels no CFI */
+	if (!row && img.arch == machine::i386)
+		return;
 	if (!row)
 		return report("cfi", "no call frame information here");
-	if (!row->cfa.simple || row->cfa.reg >= nr_regs)
+	if (!row->cfa.simple || row->cfa.reg >= static_cast<int>(nr_regs))
 		return report("cfi", "the CFA is not a register and an offset");
 	const value &base = s.regs[static_cast<size_t>(row->cfa.reg)];
 	if (base.kind != value::frame || base.n + row->cfa.offset != want)
 		report("cfi", "the CFA is wrong here");
 	else if (row->return_address.kind != saved_rule::at_cfa ||
-		 row->return_address.n != -8)
+		 row->return_address.n != -m.word)
 		report("cfi", "the return address is wrong here");
 }
 
@@ -301,7 +324,7 @@ void x86_walker::call(const cs_insn &insn, state s)
 		return report("branch", "call to where cannot be told");
 	if (s.cfas.size() > 8)
 		return report("branch", "calls nest without end");
-	s.cfas.push_back(s.regs[rsp].n);
+	s.cfas.push_back(s.regs[m.sp].n);
 	push(s, { value::return_to, next });
 	go(op.imm, std::move(s));
 }
@@ -310,7 +333,7 @@ void x86_walker::leave(state s)
 {
 	int64_t cfa = s.cfas.empty() ? 0 : s.cfas.back();
 
-	if (s.regs[rsp].kind != value::frame || s.regs[rsp].n != cfa - 8)
+	if (s.regs[m.sp].kind != value::frame || s.regs[m.sp].n != cfa - m.word)
 		return report(
 			"balance",
 			"the stack pointer does not point to the return address");
@@ -323,8 +346,8 @@ void x86_walker::leave(state s)
 				      "the return address was overwritten");
 		return go(to.n, std::move(s));
 	}
-	for (int r : { rbx, rbp, r12, r13, r14, r15 })
-		if (s.regs[static_cast<size_t>(r)] != value{ value::entry, r })
+	for (size_t r : m.preserved)
+		if (s.regs[r] != value{ value::entry, static_cast<int64_t>(r) })
 			report("preserved",
 			       fmt::format(
 				       "DWARF register {} is not as on entry",
@@ -367,9 +390,9 @@ void x86_walker::walk(uint64_t start)
 {
 	state s;
 
-	for (int r = 0; r < nr_regs; r++)
-		s.regs[static_cast<size_t>(r)] = { value::entry, r };
-	s.regs[rsp] = { value::frame, -8 };
+	for (size_t r = 0; r < nr_regs; r++)
+		s.regs[r] = { value::entry, static_cast<int64_t>(r) };
+	s.regs[m.sp] = { value::frame, -m.word };
 	go(static_cast<int64_t>(start), std::move(s));
 	while (!work.empty()) {
 		at = work.back();
@@ -378,27 +401,68 @@ void x86_walker::walk(uint64_t start)
 	}
 }
 
+class capstone {
+    public:
+	explicit capstone(const abi &m)
+	{
+		if (cs_open(CS_ARCH_X86, m.mode, &handle) != CS_ERR_OK)
+			throw user_error{ "capstone cannot decode x86" };
+		cs_option(handle, CS_OPT_DETAIL, CS_OPT_ON);
+	}
+	~capstone()
+	{
+		cs_close(&handle);
+	}
+	capstone(const capstone &) = delete;
+	capstone &operator=(const capstone &) = delete;
+
+	csh handle = 0;
+};
+
+std::string list(const features &set)
+{
+	std::string all;
+
+	for (unsigned feature : set)
+		all += fmt::format(" {}*32+{}", feature / 32, feature % 32);
+	return all.empty() ? " none" : all;
+}
+
+/* The functions of an image that is as some CPU has it. */
+std::vector<violation> verify_booted(const image &img, const cfi_table &cfi)
+{
+	std::vector<violation> found;
+	capstone decoder(abi_of(img));
+	std::set<uint64_t> done;
+
+	for (const auto &name : callable_functions(img)) {
+		uint64_t start = *img.find(name);
+
+		/* clock_gettime is __vdso_clock_gettime */
+		if (done.insert(start).second)
+			x86_walker(img, cfi, decoder.handle, name, found)
+				.walk(start);
+	}
+	return found;
+}
+
 } // namespace
 
 std::vector<violation> verify_x86(const image &img)
 {
 	std::vector<violation> found;
+	std::set<std::pair<std::string, std::string> > known;
 	cfi_table cfi(img.path);
-	csh handle;
 
-	if (cs_open(CS_ARCH_X86, CS_MODE_64, &handle) != CS_ERR_OK)
-		throw user_error{ "capstone cannot decode x86_64" };
-	cs_option(handle, CS_OPT_DETAIL, CS_OPT_ON);
-	std::set<uint64_t> done;
-	for (const auto &name : callable_functions(img)) {
-		uint64_t start = *img.find(name);
-
-		if (!done.insert(start)
-			     .second) /* clock_gettime is __vdso_clock_gettime */
-			continue;
-		x86_walker(img, cfi, handle, name, found).walk(start);
-	}
-	cs_close(&handle);
+	for (const features &set : feature_sets(img))
+		for (auto &v :
+		     verify_booted(with_alternatives(img, set), cfi)) {
+			if (!known.insert({ v.rule, v.function }).second)
+				continue;
+			v.what += fmt::format(", with the CPU features{}",
+					      list(set));
+			found.push_back(std::move(v));
+		}
 	return found;
 }
 

@@ -30,6 +30,11 @@ std::vector<std::filesystem::path> images()
 	return found;
 }
 
+bool is_x86(const image &img)
+{
+	return img.arch == machine::x86_64 || img.arch == machine::i386;
+}
+
 class broken : public testing::TestWithParam<std::filesystem::path> {};
 
 TEST_P(broken, is_reported_for_its_rule)
@@ -39,8 +44,7 @@ TEST_P(broken, is_reported_for_its_rule)
 	rule = rule.substr(0, rule.find('_'));
 	image img(GetParam());
 	auto found = verify_elf(img);
-	auto more = img.arch == machine::x86_64 ? verify_x86(img) :
-						  verify_powerpc(img);
+	auto more = is_x86(img) ? verify_x86(img) : verify_powerpc(img);
 	found.insert(found.end(), more.begin(), more.end());
 
 	if (rule == "good") {
@@ -63,7 +67,7 @@ TEST_P(broken, has_a_path)
 {
 	image img(GetParam());
 
-	if (img.arch == machine::x86_64)
+	if (is_x86(img))
 		return;
 	for (const auto &v : verify_powerpc(img)) {
 		ASSERT_FALSE(v.path.empty());
