@@ -113,7 +113,7 @@ qemu-test: deps-test kernel
 	$(Q)$(O)/host/report --machines qemu/machines --seeds qemu/seed --results $(qemu_results) \
 		$(machines)
 
-qemu_unpatched := $(foreach m,$(machines),$(if $(wildcard $(call qemu_image,$(m),patched)),,$(m)))
+qemu_unpatched := $(strip $(foreach m,$(machines),$(if $(wildcard $(call qemu_image,$(m),patched)),,$(m))))
 qemu_booted := $(foreach m,$(machines),$(qemu_results)/$(m)-base.json) \
 	$(foreach m,$(filter-out $(qemu_unpatched),$(machines)),$(qemu_results)/$(m)-patched.json)
 
