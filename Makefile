@@ -68,7 +68,12 @@ help:
 #:                the kernel without the series
 #:
 #:   bench        count the instructions of every vDSO call, base and patched, no boot
-#:   qemu         build/qemu-7.2: the QEMU for boards that no released one has
+#:   qemu         build/qemu-7.2: the QEMU for boards that no released one has; made
+#:                by qemu-test and qemu-run when the machine needs it
+#:   qemu-check   bare-metal tests of what it emulates; SANITIZE=1: with ASan and UBSan
+#:   qemu-fuzz    guests that try to crash it, seeds="1 2 ..."
+#:   qemu-snapshot  savevm and loadvm in the middle of a test run
+#:   qemu-mutants break it on purpose, and see each bare-metal test fail
 #:
 #: To work on a series:
 #:   refresh      fold edits into the commits that own them and write the mails anew;

@@ -9,6 +9,9 @@
 # 7.2 stable release, are applied; ours come on top. Only qemu-system-ppc is built, four
 # minutes on two cores; it goes to the cache, under the package's version and a hash of what
 # it was made from here.
+#
+# SANITIZE=1 builds it with ASan and UBSan, build/qemu-7.2-asan. "qemu-build.sh tree" leaves the
+# source and its build directory in build/qemu-7.2-tree, for who wants to change something there.
 
 . "$(dirname "$0")/../scripts/lib.sh"
 
@@ -21,19 +24,27 @@ OPTIONS="--target-list=ppc-softmmu --without-default-features --enable-system --
 	--disable-install-blobs --with-pkgversion=cvdso"
 
 out=$O/qemu-7.2
-tmp=$O/.qemu-7.2.tmp
+if [ "${1:-}" = tree ]; then
+	out=$O/qemu-7.2-tree
+elif [ "${SANITIZE:-0}" = 1 ]; then
+	out=$O/qemu-7.2-asan
+	OPTIONS="$OPTIONS --enable-sanitizers"
+fi
+tmp=$O/.${out##*/}.tmp
 
 mails()
 {
 	sed -e 's/#.*//' -e '/^[[:space:]]*$/d' "$QEMU_SERIES/series"
 }
 
-# What ours adds to Debian's source: mails and configuration.
+# What ours adds to Debian's source: the mails, but not what their logs say, and configuration.
 recipe_hash()
 {
 	{
 		echo "$OPTIONS"
-		(cd "$QEMU_SERIES" && mails | xargs cat --)
+		mails | while read -r _m; do
+			sed '1,/^---$/d' "$QEMU_SERIES/$_m"
+		done
 	} | sha256sum | cut -c 1-16
 }
 
@@ -157,10 +168,22 @@ build()
 	mkdir "$tmp/build" && cd "$tmp/build" || return 1
 	_cc=gcc
 	! command -v ccache >/dev/null || _cc="ccache gcc"
-	export CCACHE_DIR="$CACHE/ccache"
+	# Where it is built makes no difference to ccache.
+	export CCACHE_DIR="$CACHE/ccache" CCACHE_BASEDIR="$tmp" CCACHE_NOHASHDIR=1
 	# shellcheck disable=SC2086 # several options
 	../qemu/configure --cc="$_cc" $OPTIONS && ninja qemu-system-ppc &&
-		strip -o "$tmp/$PROGRAM" qemu-system-ppc
+		strip -g -o "$tmp/$PROGRAM" qemu-system-ppc
+}
+
+# build_tree: source and build directory, in $tmp.
+build_tree()
+{
+	need
+	fetch
+	_version=$(sed -n 's/^Version: *\([0-9]*:\)\{0,1\}//p' "$dsc" | head -n 1)
+	step "unpack QEMU $_version" unpack || fail "cannot unpack $(basename "$dsc")"
+	(step "apply $(mails | wc -l) patches" apply) || fail "patches/qemu-7.2 does not apply to QEMU $_version"
+	(step "build qemu-system-ppc" build) || fail "cannot build QEMU"
 }
 
 # make_program: leave the directory with the program, in the cache, in $built.
@@ -169,12 +192,7 @@ make_program()
 	for built in "$CACHE"/qemu/*-"$hash"; do
 		[ ! -d "$built" ] || return 0
 	done
-	need
-	fetch
-	_version=$(sed -n 's/^Version: *\([0-9]*:\)\{0,1\}//p' "$dsc" | head -n 1)
-	step "unpack QEMU $_version" unpack || fail "cannot unpack $(basename "$dsc")"
-	(step "apply $(mails | wc -l) patches" apply) || fail "patches/qemu-7.2 does not apply to QEMU $_version"
-	(step "build qemu-system-ppc" build) || fail "cannot build QEMU"
+	build_tree
 	built=$CACHE/qemu/$_version-$hash
 	mkdir -p "$CACHE/qemu/.$$"
 	cp "$tmp/$PROGRAM" "$CACHE/qemu/.$$/"
@@ -193,12 +211,19 @@ make_dtbs()
 hash=$(recipe_hash)
 [ "$(get "$out/made-from" hash)" != "$hash" ] || exit 0
 
-lock qemu-7.2
+lock "${out##*/}"
 [ "$(get "$out/made-from" hash)" != "$hash" ] || exit 0
-new_log qemu-7.2
+new_log "${out##*/}"
 [ -d "$BASE_TREE" ] || die "no kernel source in $(rel "$O"): 'make source' first"
+# A build directory cannot be moved: the tree is made in its place.
+[ "${1:-}" != tree ] || tmp=$out
 rm -rf "$tmp"
 mkdir -p "$tmp"
+if [ "${1:-}" = tree ]; then
+	build_tree
+	echo "hash=$hash" >"$out/made-from"
+	exit 0
+fi
 # shellcheck disable=SC2154 # assigned by the trap itself
 trap 'rc=$?; rm -rf "$tmp" "$CACHE/qemu/.$$" "$CACHE/source/.qemu-7.2.$$"; exit $rc' EXIT
 trap 'exit 130' INT

@@ -7,8 +7,8 @@
 
 . "$(dirname "$0")/lib.sh"
 
-ALL="shell format tidy spdx hosts mails checkpatch unit errors series boots results watchdog run images"
-FULL="source bisect"
+ALL="shell format tidy spdx hosts mails checkpatch unit errors series emulation boots results snapshot watchdog run images"
+FULL="source bisect sanitizers mutants qemupatch"
 # The series of this kernel.
 ARCHS="powerpc x86"
 passed=0 failed=0 skipped=0
@@ -55,7 +55,7 @@ check_tidy()
 	tidy "-Itools/vdso" $(files 'tools/vdso/*.cc')
 	_cross="--target=powerpc64le-linux-gnu -isystem /usr/powerpc64le-linux-gnu/include"
 	# shellcheck disable=SC2046
-	tidy "$_cross" $(files 'tools/testing/selftests/vdso/*.cc')
+	tidy "$_cross" $(files 'tools/testing/selftests/*/*.cc')
 }
 
 # Everything but the license itself, data in JSON, and mails, which are patches to files
@@ -155,6 +155,37 @@ check_source()
 check_bisect()
 {
 	make_ check-bisect
+}
+
+# The boards of patches/qemu-7.2, from below, and guests that try to crash QEMU.
+check_emulation()
+{
+	make_ qemu-check
+	make_ qemu-fuzz
+}
+
+# The same, and more of it, in a QEMU that notices what it should not do.
+check_sanitizers()
+{
+	make_ SANITIZE=1 qemu-check
+	make_ SANITIZE=1 seeds='1 2 3 4 5 6 7 8 9 10 11 12' qemu-fuzz
+}
+
+check_mutants()
+{
+	make_ qemu-mutants
+}
+
+# The rules of QEMU's own checkpatch; who signs off is known when a series is sent.
+check_qemupatch()
+{
+	qemu/qemu-build.sh tree
+	perl "$O/qemu-7.2-tree/qemu/scripts/checkpatch.pl" --no-signoff --quiet patches/qemu-7.2/*.patch
+}
+
+check_snapshot()
+{
+	make_ qemu-snapshot
 }
 
 check_boots()

@@ -154,6 +154,7 @@ void test_invalid()
 	mtspr<MD_EPN>(ea | epn_valid);
 	mtspr<MD_TWC>(0);
 	mtspr<MD_RPN>(ram | rpn_rw);
+	error(ea, msr_dr, no_entry);
 	tlbie(ea);
 	miss(ea);
 }
