@@ -161,7 +161,9 @@ class generator {
 					      realtime_coarse,
 					      monotonic_coarse,
 					      boottime,
-					      tai };
+					      tai,
+					      process_cputime,
+					      thread_cputime };
 
 		c.function = functions[below(std::size(functions))];
 		if (has_64_calls && c.function.starts_with("__kernel_clock") &&

@@ -42,6 +42,10 @@ class subject {
 	{
 		return view_page + lay.data_offset;
 	}
+	uint64_t host_data_address() const
+	{
+		return host_page + lay.data_offset;
+	}
 	uint64_t view_address() const
 	{
 		return view_page;

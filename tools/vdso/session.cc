@@ -141,6 +141,19 @@ uint64_t session::add_image(const image &img, uint64_t bytes_before,
 	return base;
 }
 
+void session::preset(const patch &where)
+{
+	for (auto &a : areas)
+		if (where.addr >= a.addr && where.addr + where.bytes.size() <=
+						    a.addr + a.content.size()) {
+			memcpy(&a.content[where.addr - a.addr],
+			       where.bytes.data(), where.bytes.size());
+			return;
+		}
+	throw user_error{ fmt::format("nothing is mapped at {:#x}",
+				      where.addr) };
+}
+
 template <class I>
 std::vector<unsigned char> session::write_job(const std::vector<call> &calls,
 					      const torture_plan *plan)

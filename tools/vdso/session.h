@@ -78,6 +78,8 @@ class session {
 	uint64_t add_image(const image &img, uint64_t bytes_before,
 			   std::vector<unsigned char> before,
 			   std::vector<unsigned char> behind);
+	/* What is at @where's address in one of the areas when a run begins. */
+	void preset(const patch &where);
 	/* @seconds: an image that is still running then has lost its way. */
 	std::vector<outcome> run(const std::vector<call> &calls, bool trace,
 				 unsigned seconds = 120);

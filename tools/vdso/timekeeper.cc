@@ -30,6 +30,8 @@ timekeeper timekeeper::sample(uint64_t hz)
 namespace
 {
 
+constexpr int64_t nonsense = 0x5a5a5a5a5a;
+
 template <class I>
 void set_base(timestamp<I> &base, int64_t sec, uint64_t nsec, uint64_t second)
 {
@@ -94,6 +96,9 @@ template <class I> void fill(generic_data<I> (&data)[2], const timekeeper &tk)
 	uint64_t coarse = tk.xtime_nsec >> tk.shift;
 
 	for (auto &d : data) {
+		/* clocks that are none of the vDSO's have no time there */
+		for (auto &unused : d.basetime)
+			unused.sec = nonsense;
 		d.seq = tk.seq;
 		d.clock_mode = tk.clock_mode;
 		d.cycle_last = tk.cycle_last;

@@ -114,19 +114,19 @@ std::vector<call> make_calls(const subject &sub)
 	return calls;
 }
 
-bool torture_one(const environment &env, const std::string &path,
-		 uint64_t seconds, bool broken_writer)
+bool torture_one(const environment &env, const image &img, const layout &lay,
+		 bool in_timens, uint64_t seconds, bool broken_writer)
 {
-	image img(path);
-	layout lay = probe_layout(env, img);
 	session s(env, img.arch, img.order);
 	subject sub(s, img, lay);
 	std::mt19937_64 rng(1);
 	torture_plan plan = {};
 
 	plan.seconds = seconds;
-	plan.page = sub.data_address();
-	plan.seq = sub.seq_address(false, false);
+	plan.page = in_timens ? sub.host_data_address() : sub.data_address();
+	plan.seq = sub.seq_address(false, in_timens);
+	if (in_timens)
+		s.preset(sub.pages({}, timens_offsets{})[0]);
 	plan.counter = counter_start;
 	plan.tolerance = lay.kind == layout::generic ? 0 : 2000;
 	plan.keep_seq = broken_writer;
@@ -135,7 +135,8 @@ bool torture_one(const environment &env, const std::string &path,
 			make_version(img, lay.kind, version(rng), n));
 	torture_result r = s.torture(make_calls(sub), plan);
 
-	fmt::print("{}: {} readings, {} updates, {}\n", path, r.readings,
+	fmt::print("{}{}: {} readings, {} updates, {}\n", img.path,
+		   in_timens ? " in a time namespace" : "", r.readings,
 		   r.updates, r.bad_call ? "INCONSISTENT" : "all consistent");
 	if (r.bad_call)
 		fmt::print(
@@ -152,8 +153,21 @@ unsigned torture(const environment &env, const torture_options &opt)
 	uint64_t each = std::max<uint64_t>(1, opt.seconds / opt.images.size());
 	unsigned bad = 0;
 
-	for (const auto &path : opt.images)
-		bad += torture_one(env, path, each, opt.broken_writer);
+	for (const auto &path : opt.images) {
+		image img(path);
+		layout lay = probe_layout(env, img);
+		uint64_t half = std::max<uint64_t>(1, each / 2);
+
+		if (!lay.timens) {
+			bad += torture_one(env, img, lay, false, each,
+					   opt.broken_writer);
+			continue;
+		}
+		bad += torture_one(env, img, lay, false, half,
+				   opt.broken_writer) ||
+		       torture_one(env, img, lay, true, half,
+				   opt.broken_writer);
+	}
 	return bad;
 }
 
