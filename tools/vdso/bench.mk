@@ -6,6 +6,7 @@
 #               them on this CPU, BENCH_CALLS calls each, and see what goes back
 #   vdso-tools  vdso-lab, vdso-verify, their guests and vdso-native, in build/host
 #   verify-vdso prove the calling convention of every patched image, for x86 of all
+#   agree-vdso  the counts against the times of guests, after bench and qemu-test
 #   check-vdso  that, differences from the model, and torture; ARCH=x86: torture,
 #               pages that change at every step, and ordering, on this CPU
 #
@@ -71,6 +72,18 @@ TORTURE_SECONDS ?= 10
 
 # In seconds, for each case of an x86 image.
 NATIVE_SECONDS ?= 1
+
+# IMAGE:STEP:BASE:PATCHED; a step is how many nanoseconds a guest's instruction takes
+vdso_machine = $(shell sed -n 's/^MACHINE *= *//p' $(vdso_dir)/images/$(1))
+vdso_step = $(shell echo $$((1 << $(patsubst shift=%,%,$(firstword $(subst $(comma), ,$(call machine,$(1),ICOUNT)))))))
+vdso_guests = $(foreach f,$(vdso_files),$(foreach i,$(call vdso_images,$(f)),$(f)-$(i):$(call \
+	vdso_step,$(call vdso_machine,$(f))):$(O)/results/$(call vdso_machine,$(f))-base.json:$(O)/results/$(call \
+	vdso_machine,$(f))-patched.json))
+comma := ,
+
+PHONY += agree-vdso
+agree-vdso: vdso-tools
+	$(Q)$(O)/host/vdso-lab agree --counts $(O)/results/bench-powerpc.json $(vdso_guests)
 
 PHONY += verify-vdso check-vdso
 ifeq ($(ARCH),x86)

@@ -7,6 +7,7 @@
  * call, in a second, for an architecture that is not at hand. The lab maps the
  * image beside data pages that it fills itself and calls it under qemu-user.
  */
+#include "agree.h"
 #include "bench.h"
 #include "count.h"
 #include "diff.h"
@@ -93,6 +94,22 @@ int run_bench(const environment &env, const bench_options &opt)
 	return opt.strict && result.missed ? 1 : 0;
 }
 
+struct agree_options {
+	std::vector<std::string> pairs;
+	std::string counts;
+};
+
+int run_agree(const agree_options &opt)
+{
+	std::vector<agree_pair> pairs;
+
+	pairs.reserve(opt.pairs.size());
+	for (const auto &text : opt.pairs)
+		pairs.push_back(parse_agree(text));
+	std::vector<unsigned char> counts = read_file(opt.counts);
+	return agree(nlohmann::json::parse(counts), pairs) ? 1 : 0;
+}
+
 std::string own_directory()
 {
 	return std::filesystem::read_symlink("/proc/self/exe").parent_path();
@@ -148,6 +165,18 @@ int lab_main(int argc, char **argv)
 	diff_cmd->add_option("--replay", diff_opt.replay,
 			     "the one case in this file");
 
+	agree_options agree_opt;
+	auto *agree_cmd = app.add_subcommand(
+		"agree", "the bench's counts against the times of guests");
+	agree_cmd
+		->add_option("pairs", agree_opt.pairs,
+			     "IMAGE:STEP:BASE:PATCHED")
+		->required();
+	agree_cmd
+		->add_option("--counts", agree_opt.counts,
+			     "what bench --json wrote")
+		->required();
+
 	torture_options torture_opt;
 	auto *torture_cmd = app.add_subcommand(
 		"torture", "read a page that is being rewritten");
@@ -166,6 +195,8 @@ int lab_main(int argc, char **argv)
 		return torture(env, torture_opt) ? 1 : 0;
 	if (diff_cmd->parsed())
 		return diff(env, diff_opt) ? 1 : 0;
+	if (agree_cmd->parsed())
+		return run_agree(agree_opt);
 	if (bench_cmd->parsed())
 		return run_bench(env, bench_opt);
 	return run_count(env, count_opt);
