@@ -337,7 +337,8 @@ void write_user(const Arguments &arguments)
 
 fs::path find_program(const std::string &name)
 {
-	std::istringstream path(getenv("PATH"));
+	const char *variable = getenv("PATH");
+	std::istringstream path(variable ? variable : "");
 
 	for (std::string directory; std::getline(path, directory, ':');)
 		if (fs::exists(fs::path(directory) / name))
