@@ -76,7 +76,7 @@ while IFS='|' read -r image name file edit; do
 		echo "not ok - $image: $name: passes with the mutant of $file"
 	else
 		_said=$(grep -B 1 "^not ok [0-9]* $name\$" "$images/mutant.out" | head -n 1)
-		echo "ok - $image: $name: ${_said:-the run ends there}"
+		echo "ok - $image: $name: ${_said:-the run ends with: $(tail -n 1 "$images/mutant.out")}"
 	fi
 done <"$images/mutants.list"
 echo "mutants: $tried tried, $survivors survived"
