@@ -7,7 +7,7 @@
 
 . "$(dirname "$0")/lib.sh"
 
-ALL="shell format tidy spdx hosts mails checkpatch unit errors series emulation boots results snapshot watchdog run images"
+ALL="shell format tidy spdx hosts mails checkpatch unit errors series emulation boots boots_x86 results snapshot watchdog run images"
 FULL="source bisect sanitizers mutants qemupatch"
 # The series of this kernel.
 ARCHS="powerpc x86"
@@ -198,7 +198,12 @@ check_boots()
 	make_ qemu-test
 }
 
-# Not a check of its own: the cases of check_boots, each in its place.
+check_boots_x86()
+{
+	make_ qemu-test ARCH=x86
+}
+
+# Not a check of its own: the cases of all boots, each in its place.
 count_results()
 {
 	for f in "$O"/results/*-base.json "$O"/results/*-patched.json; do
