@@ -220,7 +220,7 @@ feature_table::feature_table(std::string_view header)
 		if (!define)
 			continue;
 		numbers[define->name] = define->number;
-		if (define->flag != "")
+		if (!define->flag.empty())
 			flags[define->flag] = define->number;
 	}
 	if (numbers.empty())

@@ -43,9 +43,8 @@ vdso-peer-source:
 $(vdso_peers): vdso-peer-%: vdso-peer-source
 	$(Q)TIME_NS=n $(vdso_dir)/image.sh $(O)/linux-$(PEER) $(vdso_dir)/images/$* $(O)/bench/$*-$(PEER)
 
-# Both are of the same code but for the size of a pointer; no 64-bit process can call
-# the third, the 32-bit one.
-vdso_native = $(foreach v,base patched,$(foreach i,vdso64 vdsox32,$(call vdso_image,x86_64,$(v),$(i))))
+# The x32 image is the same code, and no 64-bit process can call the 32-bit one.
+vdso_native = $(foreach v,base patched,$(call vdso_image,x86_64,$(v),vdso64))
 BENCH_CALLS ?= 100000000
 
 PHONY += bench

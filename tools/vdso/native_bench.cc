@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <time.h>
 
@@ -105,6 +106,7 @@ std::vector<cost> compare(const std::vector<variant> &variants, const row &what,
 	std::vector<cost> costs;
 	uint64_t each = std::min(calls, batch_calls);
 
+	all.reserve(variants.size());
 	for (const auto &v : variants)
 		all.push_back(std::make_unique<contestant>(v, hz, what.src));
 	for (auto &c : all) /* caches and branch predictors */
@@ -129,9 +131,9 @@ nlohmann::json to_json(const cost &c)
 		 { "p95_ns", c.high } };
 }
 
-int promote(double before, double after)
+long promote(double before, double after)
 {
-	return static_cast<int>((before - after) * 100 / before + 0.5);
+	return std::lround((before - after) * 100 / before);
 }
 
 std::string spread(const cost &c)

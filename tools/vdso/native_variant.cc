@@ -57,11 +57,12 @@ std::string brand_string()
 {
 	std::array<unsigned, 12> words = {};
 
-	for (unsigned i = 0; i < 3; i++)
-		if (!__get_cpuid(0x80000002 + i, &words[4 * i],
-				 &words[4 * i + 1], &words[4 * i + 2],
-				 &words[4 * i + 3]))
+	for (unsigned i = 0; i < 3; i++) {
+		unsigned *w = words.data() + size_t(4) * i;
+
+		if (!__get_cpuid(0x80000002 + i, w, w + 1, w + 2, w + 3))
 			return "unknown CPU";
+	}
 	std::string brand(reinterpret_cast<const char *>(words.data()),
 			  sizeof(words));
 	brand.resize(strlen(brand.c_str()));
