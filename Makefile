@@ -65,7 +65,7 @@ help:
 #:   kernel       build base and patched kernels for the machines
 #:   qemu-test    boot them all, run the tests, print the summary and the table
 #:   qemu-run     boot one MACHINE with FILES="a b" in it and run CMD="..." there; BASE=1:
-#:                the kernel without the series
+#:                the kernel without the series; APPEND=: more for its command line
 #:
 #:   bench        count the instructions of every vDSO call, base and patched, no boot
 #:   qemu         build/qemu-7.2: the QEMU for boards that no released one has; made
@@ -82,6 +82,7 @@ help:
 #:   check        lints, mails against tree, error paths, everything built and booted
 #:   check-full   check and what takes longer
 #:   check-bisect build every commit of the series for every machine
+#:   check-mutants break the series in many ways, and see each noticed
 #:   clean        remove the build directory, but no work that is in no mail
 #:
 #: Variables:
@@ -140,12 +141,15 @@ refresh: source
 series: source
 	$(Q)scripts/series.sh
 
-PHONY += check check-full check-bisect
+PHONY += check check-full check-bisect check-mutants
 check: deps source
 	$(Q)scripts/check.sh
 
 check-full: deps source
 	$(Q)scripts/check.sh --full
+
+check-mutants: deps-kernel apply vdso-tools
+	$(Q)scripts/check-mutants.sh
 
 check-bisect: deps-kernel apply
 	+$(Q)scripts/check-bisect.sh $(machines)

@@ -7,8 +7,8 @@
 
 . "$(dirname "$0")/lib.sh"
 
-ALL="shell format tidy spdx hosts mails checkpatch unit errors series emulation boots boots_x86 results snapshot watchdog run images"
-FULL="source bisect sanitizers mutants qemupatch"
+ALL="shell format tidy spdx hosts mails checkpatch unit errors series emulation boots boots_x86 results snapshot watchdog run jiffies images agree"
+FULL="source bisect sanitizers mutants qemumutants qemupatch"
 # The series of this kernel.
 ARCHS="powerpc x86"
 passed=0 failed=0 skipped=0
@@ -176,7 +176,13 @@ check_sanitizers()
 	make_ SANITIZE=1 seeds='1 2 3 4 5 6 7 8 9 10 11 12' qemu-fuzz
 }
 
+# Faults put into the series on purpose, and into QEMU.
 check_mutants()
+{
+	make_ check-mutants
+}
+
+check_qemumutants()
 {
 	make_ qemu-mutants
 }
@@ -191,6 +197,21 @@ check_qemupatch()
 check_snapshot()
 {
 	make_ qemu-snapshot
+}
+
+# Clocks that the vDSO cannot read: it has to ask the kernel.
+check_jiffies()
+{
+	_t=powerpc-linux-gnu
+	make_ -C tools/testing/selftests/vdso CROSS_COMPILE=$_t- OUTPUT="$O/tests/$_t"
+	make_ qemu-run MACHINE=ppc32-g3 FILES="$O/tests/$_t/vdso_correctness" CMD=vdso_correctness \
+		APPEND=clocksource=jiffies
+}
+
+# The counts of the images against the times of the guests, after both are there.
+check_agree()
+{
+	make_ agree-vdso
 }
 
 check_boots()

@@ -111,6 +111,32 @@ bool knows_timens(const environment &env, const image &img, const layout &lay)
 	return true;
 }
 
+/*
+ * The code finds its data by a distance. If it is not that of the data's symbol,
+ * then it reads beside them, which nothing else here can tell.
+ */
+void check_symbols(const image &img, int64_t data)
+{
+	bool any = false;
+
+	for (const char *name : { "_timens_data", "_vdso_data" }) {
+		auto it = img.symbols.find(name);
+
+		if (it == img.symbols.end())
+			continue;
+		auto value = static_cast<int64_t>(it->second.value);
+		if (!img.is64())
+			value = static_cast<int32_t>(value);
+		if (value == data)
+			return;
+		any = true;
+	}
+	if (any)
+		throw user_error{ fmt::format(
+			"{}: clock_getres() reads the data at {:#x}, where none of them is",
+			img.path, data) };
+}
+
 } // namespace
 
 layout probe_layout(const environment &env, const image &img)
@@ -149,6 +175,7 @@ layout probe_layout(const environment &env, const image &img)
 			found) };
 	}
 	uint64_t start = found - offsetof(generic_data<big>, hrtimer_res);
+	check_symbols(img, static_cast<int64_t>(start - most_before));
 	uint64_t distance = most_before - start / 4096 * 4096;
 	/* one page or two: page sizes are even powers of two */
 	bool two = std::bit_width(distance) % 2 == 0;
