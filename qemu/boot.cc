@@ -58,6 +58,7 @@ struct Arguments {
 	fs::path results;
 	std::vector<std::string> modes;
 	bool interactive = false;
+	std::string append; /* to the kernel's command line */
 	int limit = 3600;
 	int silence = 0; /* 0: as the machine says */
 };
@@ -152,6 +153,8 @@ VmConfig vm_config(const Arguments &arguments, const Machine &machine,
 
 	if (!more.empty())
 		config.append += " " + more;
+	if (!arguments.append.empty())
+		config.append += " " + arguments.append;
 	config.timing = mode == "bench";
 	/* How long a copy to the stack takes depends on where it is. */
 	if (config.timing)
@@ -544,6 +547,8 @@ int run(int argc, char **argv)
 	test->add_option("--mode", arguments.modes, "one boot for each")
 		->required();
 	common_options(*command, arguments);
+	command->add_option("--append", arguments.append,
+			    "more for the kernel's command line");
 	command->add_flag("--interactive", arguments.interactive,
 			  "connect the terminal");
 	CLI11_PARSE(app, argc, argv);

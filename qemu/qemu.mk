@@ -171,7 +171,7 @@ qemu-run: deps-test
 	$(Q)$(O)/host/boot run --machine qemu/machines/$(MACHINE) --variant $(run_variant) \
 		--kernel $(call qemu_image,$(MACHINE),$(run_variant)) --initrd $(run_archive) \
 		$(if $(run_host),$(call host_options,$(MACHINE),$(run_host))) \
-		$(if $(CMD),,--interactive)
+		$(if $(APPEND),--append "$(APPEND)") $(if $(CMD),,--interactive)
 
 #
 # For "make check": the tools by themselves, and guests that misbehave.
