@@ -74,7 +74,8 @@ class generator {
 	void scale(uint32_t &mult, uint32_t &shift)
 	{
 		if (one_in(4)) {
-			shift = static_cast<uint32_t>(1 + below(32));
+			/* as clocks_calc_mult_shift() has it below 1 GHz */
+			shift = static_cast<uint32_t>(1 + below(31));
 			mult = static_cast<uint32_t>(
 				one_in(2) ?
 					near({ 3, 1U << 31, 0xffffffffU - 2 }) :
