@@ -67,7 +67,8 @@ help:
 #:   qemu-run     boot one MACHINE with FILES="a b" in it and run CMD="..." there; BASE=1:
 #:                the kernel without the series; APPEND=: more for its command line
 #:
-#:   bench        count the instructions of every vDSO call, base and patched, no boot
+#:   bench        count the instructions of every vDSO call, base and patched, no boot;
+#:                ARCH=x86: time BENCH_CALLS calls of both on this CPU, and see time go back
 #:   qemu         build/qemu-7.2: the QEMU for boards that no released one has; made
 #:                by qemu-test and qemu-run when the machine needs it
 #:   qemu-check   bare-metal tests of what it emulates; SANITIZE=1: with ASan and UBSan
