@@ -10,10 +10,12 @@
  * CLOCK_MONOTONIC_RAW is read: its rate is never changed, so that a step back
  * cannot have another reason.
  */
+#include <chrono>
 #include <fstream>
 #include <optional>
 #include <sstream>
 #include <string>
+#include <thread>
 
 #include <time.h>
 
@@ -25,7 +27,7 @@
 namespace
 {
 
-constexpr std::int64_t milliseconds = 1000;
+constexpr std::int64_t milliseconds = 500;
 
 std::string first_line(const char *path)
 {
@@ -68,7 +70,24 @@ tsc_read::Kind mapped(const vdso::Image &image)
 
 bool reads_tsc(const std::string &clocksource)
 {
-	return clocksource == "tsc" || clocksource == "kvm-clock";
+	return clocksource.starts_with("tsc") || clocksource == "kvm-clock";
+}
+
+/* Soon after the boot it is tsc-early, until the TSC's rate is known better */
+std::string settled_clocksource()
+{
+	constexpr unsigned int patience = 50;
+	constexpr auto pause = std::chrono::milliseconds(100);
+	std::string name;
+
+	for (unsigned int i = 0; i < patience; i++) {
+		name = first_line("/sys/devices/system/clocksource/clocksource0"
+				  "/current_clocksource");
+		if (name != "tsc-early")
+			break;
+		std::this_thread::sleep_for(pause);
+	}
+	return name;
 }
 
 litmus::Gettime gettime(const vdso::Image &image)
@@ -86,8 +105,7 @@ litmus::Gettime gettime(const vdso::Image &image)
 int main(int argc, char **argv)
 {
 	const std::optional<vdso::Image> image = vdso::Image::self();
-	const std::string clocksource = first_line(
-		"/sys/devices/system/clocksource/clocksource0/current_clocksource");
+	const std::string clocksource = settled_clocksource();
 	ktap::Suite suite;
 
 	if (!image || !gettime(*image) || !reads_tsc(clocksource)) {
