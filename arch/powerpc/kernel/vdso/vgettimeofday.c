@@ -5,6 +5,13 @@
  */
 #include "../../../../lib/vdso/gettimeofday.c"
 
+/* What the C library has as a struct timespec, 32-bit times in 32-bit programs */
+#ifdef BUILD_VDSO32
+#define vdso_timespec old_timespec32
+#else
+#define vdso_timespec __kernel_timespec
+#endif
+
 long __kernel_gettimeofday(struct __kernel_old_timeval *tv, struct timezone *tz)
 {
 	const struct vdso_data *vd = __arch_get_vdso_data();
@@ -54,11 +61,6 @@ long __kernel_clock_gettime64(clockid_t clock, struct __kernel_timespec *ts)
 	return vdso_return(__cvdso_clock_gettime(clock, ts));
 }
 
-long __kernel_clock_getres(clockid_t clock, struct old_timespec32 *res)
-{
-	return vdso_return(__cvdso_clock_getres_time32(clock, res));
-}
-
 long __kernel_clock_getres_time64(clockid_t clock, struct __kernel_timespec *res)
 {
 	return vdso_return(__cvdso_clock_getres(clock, res));
@@ -68,9 +70,23 @@ long __kernel_clock_gettime(clockid_t clock, struct __kernel_timespec *ts)
 {
 	return vdso_return(__cvdso_clock_gettime(clock, ts));
 }
-
-long __kernel_clock_getres(clockid_t clock, struct __kernel_timespec *res)
-{
-	return vdso_return(__cvdso_clock_getres(clock, res));
-}
 #endif
+
+long __kernel_clock_getres(clockid_t clock, struct vdso_timespec *res)
+{
+	struct __kernel_timespec ts;
+	long zero = 0;
+	int ret;
+
+	ret = __cvdso_clock_getres_common(__arch_get_vdso_data(), clock, &ts);
+	if (unlikely(ret))
+		return vdso_return(vdso_syscall2(__NR_clock_getres, clock, (unsigned long)res));
+
+	/* The seconds are what is returned: one register is enough for both */
+	OPTIMIZER_HIDE_VAR(zero);
+	if (likely(res)) {
+		res->tv_sec = zero;
+		res->tv_nsec = ts.tv_nsec;
+	}
+	return vdso_success(zero);
+}
