@@ -212,6 +212,7 @@ check_jiffies()
 check_agree()
 {
 	make_ agree-vdso
+	make_ verify-kernels
 }
 
 check_boots()

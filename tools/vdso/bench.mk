@@ -6,6 +6,7 @@
 #               them on this CPU, BENCH_CALLS calls each, and see what goes back
 #   vdso-tools  vdso-lab, vdso-verify, their guests and vdso-native, in build/host
 #   verify-vdso prove the calling convention of every patched image, for x86 of all
+#   verify-kernels the same for the images in the kernels that are built
 #   agree-vdso  the counts against the times of guests, after bench and qemu-test
 #   check-vdso  that, differences from the model, and torture; ARCH=x86: torture,
 #               pages that change at every step, and ordering, on this CPU
@@ -80,7 +81,14 @@ vdso_guests = $(foreach f,$(vdso_files),$(foreach i,$(call vdso_images,$(f)),$(f
 	vdso_machine,$(f))-patched.json))
 comma := ,
 
-PHONY += agree-vdso
+# The images that the kernels have which were built.
+vdso_in_kernels = $(wildcard $(O)/kernel/*-patched/arch/powerpc/kernel/vdso/vdso??.so.dbg \
+	$(O)/kernel/*/arch/x86/entry/vdso/vdso*.so.dbg)
+
+PHONY += agree-vdso verify-kernels
+verify-kernels: vdso-tools
+	$(Q)$(O)/host/vdso-verify $(vdso_in_kernels)
+
 agree-vdso: vdso-tools
 	$(Q)$(O)/host/vdso-lab agree --counts $(O)/results/bench-powerpc.json $(vdso_guests)
 

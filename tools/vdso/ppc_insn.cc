@@ -380,7 +380,10 @@ ppc_insn decode_immediate(const fields &f)
 		return i;
 	case 24:
 	case 25:
-		i = of(f.raw == 0x60000000 ? ppc_op::nothing : ppc_op::or_imm);
+		/* ori rx,rx,0 is a nop, with a meaning for the pipeline if x is not 0 */
+		i = of(f.opcode() == 24 && f.ra() == f.rt() && !f.uimm() ?
+			       ppc_op::nothing :
+			       ppc_op::or_imm);
 		i.dest = f.ra();
 		i.ra = f.rt();
 		i.imm = f.opcode() == 25 ? f.uimm() * 65536 : f.uimm();
