@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Two ways to measure the same code: the lab counts the instructions of one call in
+ * Two ways to measure the same image: the lab counts the instructions of one call in
  * a process, and vdso_bench times a loop of calls in a booted guest whose clock
  * counts instructions. If both are right, the guest needs the counted instructions
  * and those of its loop, which are the same few for every call.
  */
 #include "agree.h"
 
+#include "count.h"
 #include "estimate.h"
 #include "image.h"
 #include "process.h"
@@ -40,37 +41,26 @@ std::map<std::string, double> guest_times(const nlohmann::json &result,
 	return times;
 }
 
-/* Counts of one column by vdsotest's name; two where the last update matters. */
-std::map<std::string, std::vector<double> >
-row_counts(const nlohmann::json &rows, const std::string &column)
+named_counts by_name(const std::vector<std::optional<row_count> > &counts)
 {
-	std::map<std::string, std::vector<double> > counts;
+	named_counts named;
 
-	for (const auto &row : rows) {
-		std::string name = row.at("row");
+	for (const auto &count : counts) {
+		if (!count || count->syscall)
+			continue;
+		std::string name = count->row;
 		bool other_arguments = name.find('(') != std::string::npos &&
 				       !name.ends_with("NULL)");
-
-		if (other_arguments || !row.contains(column) ||
-		    !row.at(column).is_number())
+		if (other_arguments)
 			continue;
 		if (name.starts_with(short_prefix)) {
 			name = name.substr(short_prefix.size());
 			if (!name.ends_with(')'))
 				name.insert(0, "clock_gettime ");
 		}
-		counts[seed_name(name)].push_back(row.at(column));
+		named[seed_name(name)].push_back(count->instructions);
 	}
-	return counts;
-}
-
-const nlohmann::json *find_image(const nlohmann::json &counts,
-				 const std::string &name)
-{
-	for (const auto &image : counts)
-		if (image.at("image") == name)
-			return &image;
-	return nullptr;
+	return named;
 }
 
 } // namespace
@@ -82,10 +72,9 @@ agree_pair parse_agree(const std::string &text)
 	std::string step;
 
 	if (!std::getline(in, pair.image, ':') ||
-	    !std::getline(in, step, ':') || !std::getline(in, pair.base, ':') ||
-	    !std::getline(in, pair.patched, ':'))
+	    !std::getline(in, step, ':') || !std::getline(in, pair.result, ':'))
 		throw user_error{ fmt::format(
-			"\"{}\": IMAGE:STEP:BASE:PATCHED is wanted", text) };
+			"\"{}\": IMAGE:STEP:RESULT is wanted", text) };
 	pair.step = std::stod(step);
 	return pair;
 }
@@ -97,11 +86,10 @@ void overhead::add(double instructions)
 	rows++;
 }
 
-overhead overhead_of(const nlohmann::json &rows, const std::string &column,
-		     bool is64, const nlohmann::json &result, double step)
+overhead overhead_of(named_counts counts, bool is64,
+		     const nlohmann::json &result, double step)
 {
 	auto times = guest_times(result, is64);
-	auto counts = row_counts(rows, column);
 	std::vector<double> certain;
 	overhead sum;
 
@@ -122,32 +110,23 @@ overhead overhead_of(const nlohmann::json &rows, const std::string &column,
 	return sum;
 }
 
-unsigned agree(const nlohmann::json &counts,
-	       const std::vector<agree_pair> &pairs)
+unsigned agree(const environment &env, const std::vector<agree_pair> &pairs)
 {
 	unsigned bad = 0;
 
 	for (const auto &pair : pairs) {
-		const nlohmann::json *image = find_image(counts, pair.image);
+		image img(pair.image);
+		auto result = nlohmann::json::parse(read_file(pair.result));
+		overhead sum = overhead_of(by_name(count(env, img)), img.is64(),
+					   result, pair.step);
 
-		if (!image)
-			throw user_error{ fmt::format(
-				"there are no counts of {}", pair.image) };
-		bool is64 = pair.image.ends_with("64");
-		for (const auto &[column, file] :
-		     { std::pair{ "assembly", pair.base },
-		       { "C", pair.patched } }) {
-			overhead sum = overhead_of(
-				image->at("rows"), column, is64,
-				nlohmann::json::parse(read_file(file)),
-				pair.step);
-
-			fmt::print(
-				"{}, {}: {} calls take {:.1f} to {:.1f} instructions more in the guest's loop{}\n",
-				pair.image, column, sum.rows, sum.least,
-				sum.most, sum.steady() ? "" : ": DO NOT AGREE");
-			bad += !sum.steady();
-		}
+		fmt::print(
+			"{} {}, {} bit: {} calls take {:.1f} to {:.1f} instructions more in the guest's loop{}\n",
+			result.at("machine").get<std::string>(),
+			result.at("variant").get<std::string>(),
+			img.is64() ? 64 : 32, sum.rows, sum.least, sum.most,
+			sum.steady() ? "" : ": DO NOT AGREE");
+		bad += !sum.steady();
 	}
 	return bad;
 }

@@ -3,22 +3,25 @@
 #ifndef VDSO_AGREE_H
 #define VDSO_AGREE_H
 
+#include "session.h"
+
 #include <nlohmann/json.hpp>
 
+#include <map>
 #include <string>
 #include <vector>
 
 namespace vdso
 {
 
-/* An image of the bench, and a machine whose kernel has it. */
+/* An image of a kernel, and what a guest measured on that kernel. */
 struct agree_pair {
-	std::string image; /* its name in the bench's table */
+	std::string image;
 	double step; /* nanoseconds for each instruction in the guest */
-	std::string base, patched; /* results of the guest, JSON */
+	std::string result; /* of the guest, JSON */
 };
 
-/* "IMAGE:STEP:BASE:PATCHED" */
+/* "IMAGE:STEP:RESULT" */
 agree_pair parse_agree(const std::string &text);
 
 /* What a loop adds to one call, in instructions. */
@@ -34,17 +37,19 @@ struct overhead {
 	}
 };
 
-/*
- * The time that @result, a guest's, has for each row of @rows, in steps of @step,
- * less the row's instructions of @column. Rows that one of both does not have, or
- * that are a system call, say nothing.
- */
-overhead overhead_of(const nlohmann::json &rows, const std::string &column,
-		     bool is64, const nlohmann::json &result, double step);
+/* Instructions by vdsotest's name; several where the last update matters. */
+using named_counts = std::map<std::string, std::vector<double> >;
 
-/* Prints a line for each pair and kernel; returns how many do not agree. */
-unsigned agree(const nlohmann::json &counts,
-	       const std::vector<agree_pair> &pairs);
+/*
+ * The time that @result, a guest's, has for each call of 32- or 64-bit programs, in
+ * steps of @step, less its instructions. Calls that one of both does not have say
+ * nothing.
+ */
+overhead overhead_of(named_counts counts, bool is64,
+		     const nlohmann::json &result, double step);
+
+/* Prints a line for each pair; returns how many do not agree. */
+unsigned agree(const environment &env, const std::vector<agree_pair> &pairs);
 
 } // namespace vdso
 

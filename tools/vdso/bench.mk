@@ -7,7 +7,8 @@
 #   vdso-tools  vdso-lab, vdso-verify, their guests and vdso-native, in build/host
 #   verify-vdso prove the calling convention of every patched image, for x86 of all
 #   verify-kernels the same for the images in the kernels that are built
-#   agree-vdso  the counts against the times of guests, after bench and qemu-test
+#   agree-vdso  the counts of the kernels' images against the times of the guests, after
+#               qemu-test
 #   check-vdso  that, differences from the model, and torture; ARCH=x86: torture,
 #               pages that change at every step, and ordering, on this CPU
 #
@@ -73,14 +74,6 @@ TORTURE_SECONDS ?= 10
 # In seconds, for each case of an x86 image.
 NATIVE_SECONDS ?= 1
 
-# IMAGE:STEP:BASE:PATCHED; a step is how many nanoseconds a guest's instruction takes
-vdso_machine = $(shell sed -n 's/^MACHINE *= *//p' $(vdso_dir)/images/$(1))
-vdso_step = $(shell echo $$((1 << $(patsubst shift=%,%,$(firstword $(subst $(comma), ,$(call machine,$(1),ICOUNT)))))))
-vdso_guests = $(foreach f,$(vdso_files),$(foreach i,$(call vdso_images,$(f)),$(f)-$(i):$(call \
-	vdso_step,$(call vdso_machine,$(f))):$(O)/results/$(call vdso_machine,$(f))-base.json:$(O)/results/$(call \
-	vdso_machine,$(f))-patched.json))
-comma := ,
-
 # The images that the kernels have which were built.
 vdso_in_kernels = $(wildcard $(O)/kernel/*-patched/arch/powerpc/kernel/vdso/vdso??.so.dbg \
 	$(O)/kernel/*/arch/x86/entry/vdso/vdso*.so.dbg)
@@ -89,8 +82,16 @@ PHONY += agree-vdso verify-kernels
 verify-kernels: vdso-tools
 	$(Q)$(O)/host/vdso-verify $(vdso_in_kernels)
 
+# IMAGE:STEP:RESULT of each machine; a step is how many nanoseconds an instruction takes
+comma := ,
+vdso_step = $(shell echo $$((1 << $(patsubst shift=%,%,$(firstword $(subst $(comma), ,$(call machine,$(1),ICOUNT)))))))
+vdso_of_kernel = $(wildcard $(O)/kernel/$(1)-base/arch/powerpc/kernel/vdso??/vdso??.so.dbg \
+	$(O)/kernel/$(1)-patched/arch/powerpc/kernel/vdso/vdso??.so.dbg)
+vdso_guests = $(foreach m,$(machines),$(foreach i,$(call vdso_of_kernel,$(m)),$(i):$(call \
+	vdso_step,$(m)):$(O)/results/$(m)-$(if $(findstring /$(m)-base/,$(i)),base,patched).json))
+
 agree-vdso: vdso-tools
-	$(Q)$(O)/host/vdso-lab agree --counts $(O)/results/bench-powerpc.json $(vdso_guests)
+	$(Q)$(O)/host/vdso-lab agree $(vdso_guests)
 
 PHONY += verify-vdso check-vdso
 ifeq ($(ARCH),x86)

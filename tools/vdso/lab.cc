@@ -94,20 +94,14 @@ int run_bench(const environment &env, const bench_options &opt)
 	return opt.strict && result.missed ? 1 : 0;
 }
 
-struct agree_options {
-	std::vector<std::string> pairs;
-	std::string counts;
-};
-
-int run_agree(const agree_options &opt)
+int run_agree(const environment &env, const std::vector<std::string> &texts)
 {
 	std::vector<agree_pair> pairs;
 
-	pairs.reserve(opt.pairs.size());
-	for (const auto &text : opt.pairs)
+	pairs.reserve(texts.size());
+	for (const auto &text : texts)
 		pairs.push_back(parse_agree(text));
-	std::vector<unsigned char> counts = read_file(opt.counts);
-	return agree(nlohmann::json::parse(counts), pairs) ? 1 : 0;
+	return agree(env, pairs) ? 1 : 0;
 }
 
 std::string own_directory()
@@ -165,16 +159,10 @@ int lab_main(int argc, char **argv)
 	diff_cmd->add_option("--replay", diff_opt.replay,
 			     "the one case in this file");
 
-	agree_options agree_opt;
+	std::vector<std::string> agree_pairs;
 	auto *agree_cmd = app.add_subcommand(
-		"agree", "the bench's counts against the times of guests");
-	agree_cmd
-		->add_option("pairs", agree_opt.pairs,
-			     "IMAGE:STEP:BASE:PATCHED")
-		->required();
-	agree_cmd
-		->add_option("--counts", agree_opt.counts,
-			     "what bench --json wrote")
+		"agree", "a kernel's image against the times of its guest");
+	agree_cmd->add_option("pairs", agree_pairs, "IMAGE:STEP:RESULT")
 		->required();
 
 	torture_options torture_opt;
@@ -196,7 +184,7 @@ int lab_main(int argc, char **argv)
 	if (diff_cmd->parsed())
 		return diff(env, diff_opt) ? 1 : 0;
 	if (agree_cmd->parsed())
-		return run_agree(agree_opt);
+		return run_agree(env, agree_pairs);
 	if (bench_cmd->parsed())
 		return run_bench(env, bench_opt);
 	return run_count(env, count_opt);
