@@ -13,7 +13,7 @@ set -eu
 
 qemu=$1 options=$2 consoles=$3 kernel=$4 initrd=$5 dir=$6
 name=$(basename "$dir")
-limit=300
+limit=${LIMIT:-180}
 
 mkdir -p "$dir"
 rm -f "$dir"/*

@@ -17,6 +17,7 @@
 #include <csignal>
 #include <cstdint>
 #include <cstring>
+#include <ctime>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -506,6 +507,28 @@ void code_or_data(Case &t)
 }
 #endif
 
+std::int64_t now_ns()
+{
+	timespec now{};
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return std::int64_t{ now.tv_sec } * 1000000000 + now.tv_nsec;
+}
+
+/* For a machine that was saved and loaded in the middle of this: timers go on. */
+void sleep_a_little(Case &t)
+{
+	constexpr timespec pause{ .tv_sec = 0, .tv_nsec = 10000000 };
+
+	for (unsigned int i = 0; i < 20; i++) {
+		const std::int64_t before = now_ns();
+
+		nanosleep(&pause, nullptr);
+		t.check(now_ns() - before >= pause.tv_nsec,
+			"sleep %u is over too early", i);
+	}
+}
+
 } /* namespace */
 
 int main(int argc, char **argv)
@@ -520,5 +543,6 @@ int main(int argc, char **argv)
 	suite.add("code written again and again", written_code);
 	suite.add("code or data in turn", code_or_data);
 #endif
+	suite.add("sleep", sleep_a_little);
 	return suite.run(argc, argv);
 }
