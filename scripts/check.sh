@@ -8,7 +8,7 @@
 . "$(dirname "$0")/lib.sh"
 
 ALL="shell format tidy spdx hosts mails checkpatch unit errors series emulation boots boots_x86 results snapshot watchdog run jiffies images agree"
-FULL="source bisect sanitizers mutants qemumutants qemupatch"
+FULL="source bisect kuap sanitizers mutants qemumutants qemupatch"
 # The series of this kernel.
 ARCHS="powerpc x86"
 passed=0 failed=0 skipped=0
@@ -192,6 +192,25 @@ check_qemupatch()
 {
 	qemu/qemu-build.sh tree
 	perl "$O/qemu-7.2-tree/qemu/scripts/checkpatch.pl" --no-signoff --quiet patches/qemu-7.2/*.patch
+}
+
+# mm_stress where the kernel's access protection is the other way round than in the kernels
+# that check_boots has booted. It writes a register at each access to user space, which flushes
+# translations, so an emulation can be right with it and wrong without.
+check_kuap()
+{
+	grep -l '^TESTS = .*mm\.list' qemu/machines/* >"$O/.kuap"
+	while read -r _file <&3; do
+		_m=$(basename "$_file")
+		_triple=$(sed -n 's/^TRIPLES *= *//p' "$_file")
+		make_ MACHINE="$_m" "qemu-tests-$_triple"
+		make_ qemu-run MACHINE="$_m" BASE=1 FILES="$O/tests/$_triple/mm_stress" CMD=mm_stress
+		_fragment=kuap.config
+		! grep -q '^CONFIG_PPC_KUAP=y' "$O/kernel/$_m-base/.config" || _fragment=nokuap.config
+		CONFIG_EXTRA=$_fragment KERNEL_OUT="$O/kernel/$_m-kuap" scripts/kernel.sh "$_m" base
+		PATH="$O/qemu-7.2/bin:$PATH" "$O/host/boot" run --machine "$_file" --variant base \
+			--kernel "$O/kernel/$_m-kuap/vmlinux" --initrd "$O/initramfs/run-$_m.cpio.gz"
+	done 3<"$O/.kuap"
 }
 
 check_snapshot()

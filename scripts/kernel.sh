@@ -38,6 +38,8 @@ target=${target:-$image}
 arch=$(key_of ARCH)
 fragments=$(key_of CONFIG)
 [ "$variant" != patched ] || fragments="$fragments $(key_of CONFIG_PATCHED)"
+# Fragments of the caller's, who says KERNEL_OUT, too.
+fragments="$fragments ${CONFIG_EXTRA:-}"
 
 cd "$TOP/qemu/config"
 for f in $fragments; do
