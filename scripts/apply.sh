@@ -14,13 +14,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$TOP/scripts/series-lib.sh"
 plain_git
-
-record=$TREE.applied
-base=$(base_commit)
-[ -n "$base" ] || die "no kernel source in $(rel "$O"): 'make source' first"
-branch=$(branch_name)
-mails=$(mail_files)
-hash=$(mails_hash "$mails")
+read_series
 
 if [ -d "$TREE" ] && [ "$(get "$record" mails)" = "$hash" ]; then
 	exit 0

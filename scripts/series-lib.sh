@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC2034 # what is set here is used by those that source it
 #
 # What apply, refresh, series and the checks share about a series: the list of its
 # mails, and a scratch repository to apply them in. Sourced after lib.sh.
@@ -35,6 +35,17 @@ mails_hash()
 			cat "$SERIES/$_m"
 		done
 	} | sha256sum | cut -d ' ' -f 1
+}
+
+# What there is: the kernel's base, the mails, and the record of what was applied.
+read_series()
+{
+	record=$TREE.applied
+	base=$(base_commit)
+	[ -n "$base" ] || die "no kernel source in $(rel "$O"): 'make source' first"
+	branch=$(branch_name)
+	mails=$(mail_files)
+	hash=$(mails_hash "$mails")
 }
 
 # make_scratch DIR: a repository at the base commit that borrows the kernel's objects.

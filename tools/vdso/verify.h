@@ -26,6 +26,19 @@ std::vector<violation> verify_x86(const image &img);
 /* Exported functions that a program calls, that is, all but the signal trampolines. */
 std::vector<std::string> callable_functions(const image &img);
 
+/* How a walk got to its node @at: offsets, from the first node on, its own parent. */
+template <class N>
+std::vector<uint64_t> path_to(const std::vector<N> &nodes, size_t at)
+{
+	std::vector<uint64_t> path;
+
+	for (size_t n = at;; n = nodes[n].parent) {
+		path.insert(path.begin(), static_cast<uint64_t>(nodes[n].pc));
+		if (n == nodes[n].parent)
+			return path;
+	}
+}
+
 } // namespace vdso
 
 #endif

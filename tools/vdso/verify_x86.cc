@@ -156,15 +156,9 @@ std::optional<size_t> x86_walker::dwarf_reg(unsigned id) const
 
 void x86_walker::report(const std::string &rule, const std::string &what)
 {
-	if (!reported.insert(rule).second)
-		return;
-	std::vector<uint64_t> path;
-	for (size_t n = at;; n = nodes[n].parent) {
-		path.insert(path.begin(), nodes[n].pc);
-		if (n == nodes[n].parent)
-			break;
-	}
-	violations.push_back({ rule, function, what, std::move(path) });
+	if (reported.insert(rule).second)
+		violations.push_back(
+			{ rule, function, what, path_to(nodes, at) });
 }
 
 void x86_walker::go(int64_t target, state s)
