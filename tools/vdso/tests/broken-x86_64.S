@@ -43,7 +43,7 @@ __vdso_clock_gettime:
 #ifdef BREAK_preserved
 	pop	%rcx
 #else
-	pop	%rbx
+661:	pop	%rbx
 #endif
 	.cfi_def_cfa_offset 8
 	ret
@@ -59,5 +59,15 @@ __vdso_clock_gettime:
 	.section .rodata, "a"
 #ifdef BREAK_relocation
 	.quad	__vdso_clock_gettime
+#endif
+	/* Right as built, and on a CPU without LFENCE_RDTSC */
+#ifdef BREAK_preserved_alternative
+	.section .altinstructions, "a"
+	.long	661b - .
+	.long	662f - .
+	.word	3*32+18
+	.byte	1, 1
+	.section .altinstr_replacement, "ax"
+662:	pop	%rcx
 #endif
 	.section .note.GNU-stack, "", @progbits
