@@ -193,8 +193,10 @@ class Report {
 					 (seed_name + ".json"));
 		fmt::print("\n{}, {}: nsec/call under -icount {}\n",
 			   machine.name(), triple, machine.get("ICOUNT"));
-		fmt::print("{:<32}{:>9}{:>9}{:>7}", "", "assembly", "C",
-			   "ratio");
+		bool from_assembly = machine.get("ARCH") == "powerpc";
+		fmt::print("{:<32}{:>9}{:>9}{:>7}", "",
+			   from_assembly ? "assembly" : "base",
+			   from_assembly ? "C" : "patched", "ratio");
 		if (!seed.cpu.empty())
 			fmt::print("  |{:>9}{:>9}{:>7}  {}", "assembly", "C",
 				   "ratio", seed.cpu);
