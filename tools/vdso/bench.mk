@@ -19,7 +19,8 @@ vdso_arch = $(or $(shell sed -n 's/^ARCH *= *//p' $(vdso_dir)/images/$(1)),power
 vdso_files := $(foreach f,$(notdir $(wildcard $(vdso_dir)/images/*)), \
 	$(if $(filter $(ARCH),$(call vdso_arch,$(f))),$(f)))
 vdso_images = $(shell sed -n 's/^IMAGES *= *//p' $(vdso_dir)/images/$(1))
-vdso_image = $(O)/bench/$(1)-$(2)/$(3).so.dbg
+vdso_out := $(O)/bench$(if $(filter 5.10,$(KERNEL)),,-$(KERNEL))
+vdso_image = $(vdso_out)/$(1)-$(2)/$(3).so.dbg
 vdso_tree = $(if $(filter base,$(1)),$(O)/linux-$(KERNEL),$(O)/linux-$(KERNEL)-$(ARCH))
 # NAME:BASE:PATCHED:SEED:PEER, as vdso-lab bench wants it
 vdso_seed = $(addsuffix .json,$(addprefix qemu/seed/,$(shell sed -n 's/^SEED *= *//p' $(vdso_dir)/images/$(1))))
@@ -35,7 +36,7 @@ vdso_builds := $(foreach v,base patched,$(foreach f,$(vdso_files),vdso-image-$(f
 PHONY += $(vdso_builds)
 $(vdso_builds): vdso-image-%: apply
 	$(Q)$(vdso_dir)/image.sh $(call vdso_tree,$(lastword $(subst -, ,$*))) \
-		$(vdso_dir)/images/$(firstword $(subst -, ,$*)) $(O)/bench/$*
+		$(vdso_dir)/images/$(firstword $(subst -, ,$*)) $(vdso_out)/$*
 
 # A later kernel's C vDSO, counted beside: without time namespaces, as in upstream.json
 vdso_peers := $(if $(PEER),$(vdso_files:%=vdso-peer-%))
@@ -43,7 +44,7 @@ PHONY += $(vdso_peers) vdso-peer-source
 vdso-peer-source:
 	$(Q)$(MAKE) KERNEL=$(PEER) source
 $(vdso_peers): vdso-peer-%: vdso-peer-source
-	$(Q)TIME_NS=n $(vdso_dir)/image.sh $(O)/linux-$(PEER) $(vdso_dir)/images/$* $(O)/bench/$*-$(PEER)
+	$(Q)TIME_NS=n $(vdso_dir)/image.sh $(O)/linux-$(PEER) $(vdso_dir)/images/$* $(vdso_out)/$*-$(PEER)
 
 # The x32 image is the same code, and no 64-bit process can call the 32-bit one.
 vdso_native = $(foreach v,base patched,$(call vdso_image,x86_64,$(v),vdso64))

@@ -37,6 +37,16 @@ key=$({
 } 2>&1 | sha256sum | cut -d ' ' -f 1)
 [ "$(cat "$out/.built" 2>/dev/null)" != "$key" ] || exit 0
 
+# A symbol that has another name in later kernels
+configuration()
+{
+	if grep -q 'config X86_X32_ABI' "$tree/arch/$arch/Kconfig"; then
+		sed -n 's/^CONFIG_X86_X32=/CONFIG_X86_X32_ABI=/; /^CONFIG_/p' "$file"
+	else
+		grep '^CONFIG_' "$file"
+	fi
+}
+
 mkdir -p "$out/o"
 log=$out/log
 build()
@@ -50,7 +60,7 @@ build()
 
 : >"$log"
 {
-	grep '^CONFIG_' "$file"
+	configuration
 	echo CONFIG_MULTIUSER=y
 	echo CONFIG_NAMESPACES=y
 	[ "$timens" = n ] || echo CONFIG_TIME_NS=y
@@ -58,7 +68,7 @@ build()
 # MAKEFLAGS: this may be run by a make with variables of its own
 unset MAKEFLAGS MAKELEVEL O KBUILD_OUTPUT
 build KCONFIG_ALLCONFIG="$out/config" allnoconfig
-grep '^CONFIG_' "$file" | while read -r line; do
+configuration | while read -r line; do
 	grep -qx "$line" "$out/o/.config" || die "$file: this kernel does not take $line"
 done
 if [ "$timens" = y ] && grep -q GENERIC_VDSO_TIME_NS "$tree/arch/$arch/Kconfig"; then
@@ -72,7 +82,7 @@ for image in $images; do
 	esac
 	[ -d "$tree/$dir" ] || dir=arch/$arch/kernel/$image
 	build "$dir/"
-	cp "$out/o/$dir/$image.so.dbg" "$out/$image.so.dbg.new"
+	cp "$(find "$out/o/$dir" -name "$image.so.dbg")" "$out/$image.so.dbg.new"
 	mv "$out/$image.so.dbg.new" "$out/$image.so.dbg"
 done
 if [ "$arch" = x86 ]; then
