@@ -234,9 +234,10 @@ check_agree()
 	make_ verify-kernels
 }
 
+# One boot takes one CPU, most of the time.
 check_boots()
 {
-	make_ qemu-test
+	make_ -j"$(nproc)" qemu-test
 }
 
 check_boots_x86()
