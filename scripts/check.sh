@@ -8,7 +8,7 @@
 . "$(dirname "$0")/lib.sh"
 
 ALL="shell format tidy spdx hosts mails checkpatch unit errors series emulation boots boots_x86 results snapshot watchdog run jiffies images agree"
-FULL="source bisect kuap sanitizers mutants qemumutants qemupatch"
+FULL="source mainline bisect kuap sanitizers mutants qemumutants qemupatch"
 # The series of this kernel.
 ARCHS="powerpc x86"
 passed=0 failed=0 skipped=0
@@ -155,6 +155,12 @@ check_source()
 	[ "$(get "$O/check/source/linux-$KERNEL.source" base)" = "$(base_commit)" ]
 	make_ O="$O/check/source" KERNEL=7.3 source
 	rm -rf "$O/check/source"
+}
+
+# The other track: its mails apply, its images build and hold to the convention.
+check_mainline()
+{
+	make_ verify-vdso ARCH=x86 KERNEL=7.3
 }
 
 check_bisect()

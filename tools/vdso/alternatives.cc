@@ -27,6 +27,7 @@ namespace
 {
 
 constexpr unsigned char nop = 0x90;
+constexpr unsigned rel32_length = 5;
 constexpr unsigned char call_rel32 = 0xe8, jmp_rel32 = 0xe9, jmp_rel8 = 0xeb;
 constexpr unsigned max_feature = 64 * 32;
 
@@ -177,18 +178,34 @@ parse_as(std::span<const unsigned char> bytes, uint64_t start, uint64_t size,
 	return table;
 }
 
+/* A call or jump whose distance is counted from where it stands now. */
+void move_target(std::span<unsigned char> place, std::span<unsigned char> with,
+		 const alternative &a)
+{
+	auto moved = static_cast<int32_t>(static_cast<int64_t>(a.replacement) -
+					  static_cast<int64_t>(a.at));
+	int32_t distance;
+
+	memcpy(&distance, &with[1], sizeof(distance));
+	distance += moved;
+	memcpy(&place[1], &distance, sizeof(distance));
+}
+
 void replace(std::span<unsigned char> bytes, const alternative &a)
 {
 	auto place = bytes.subspan(a.at, a.length);
 	auto with = bytes.subspan(a.replacement, a.new_length);
 
+	std::ranges::copy(with, place.begin());
+	std::ranges::fill(place.subspan(a.new_length), nop);
+	if (a.new_length == rel32_length &&
+	    (with[0] == call_rel32 || with[0] == jmp_rel32))
+		return move_target(place, with, a);
 	if (a.new_length && (with[0] == call_rel32 || with[0] == jmp_rel32 ||
 			     with[0] == jmp_rel8))
 		throw user_error{
-			"an alternative that is a jump: the lab cannot move it"
+			"an alternative that jumps and does more: the lab cannot move it"
 		};
-	std::ranges::copy(with, place.begin());
-	std::ranges::fill(place.subspan(a.new_length), nop);
 }
 
 /* The padding is at the end; a single NOP is left as it is. */

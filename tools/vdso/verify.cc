@@ -58,8 +58,12 @@ int verify_main(int argc, char **argv)
 		for (const auto &v : found)
 			print_violation(img, v, !brief);
 		if (found.empty())
-			fmt::print("{}: {} functions verified\n", path,
-				   callable_functions(img).size());
+			fmt::print("{}: {} functions verified{}\n", path,
+				   callable_functions(img).size(),
+				   img.symbols.count(function_without_cfi) ?
+					   fmt::format(", no CFI asked of {}",
+						       function_without_cfi) :
+					   "");
 		bad += found.size();
 	}
 	return bad ? 1 : 0;

@@ -106,6 +106,7 @@ struct node {
 };
 
 constexpr unsigned most_states = 64;
+constexpr int64_t far_away = 0x100000;
 
 class x86_walker {
     public:
@@ -130,6 +131,7 @@ class x86_walker {
 	std::optional<int64_t> slot(const state &s, const cs_x86_op &op) const;
 	void call(const cs_insn &insn, state s);
 	void leave(state s);
+	bool in_function_without_cfi() const;
 	void check_cfi(const state &s);
 
 	const image &img;
@@ -278,6 +280,15 @@ void x86_walker::execute(state &s, const cs_insn &insn)
 							   -x.operands[1].imm;
 		return;
 	}
+	/*
+	 * How far this is cannot be told, only that no code can count on it: so
+	 * it is far, and back comes only what goes by the frame pointer.
+	 */
+	if (on_sp && insn.id == X86_INS_AND) {
+		s.regs[m.sp].n =
+			(s.regs[m.sp].n - far_away) & x.operands[1].imm;
+		return;
+	}
 	if (move(s, insn))
 		return;
 	cs_regs read, written;
@@ -289,6 +300,14 @@ void x86_walker::execute(state &s, const cs_insn &insn)
 				s.regs[*r] = {};
 }
 
+bool x86_walker::in_function_without_cfi() const
+{
+	auto it = img.symbols.find(function_without_cfi);
+
+	return it != img.symbols.end() && nodes[at].pc >= it->second.value &&
+	       nodes[at].pc < it->second.value + it->second.size;
+}
+
 void x86_walker::check_cfi(const state &s)
 {
 	auto row = cfi.at(img.load_address + nodes[at].pc);
@@ -296,6 +315,8 @@ void x86_walker::check_cfi(const state &s)
 
 	/* 32-bit C code has frame pointers, and in these kernels no CFI */
 	if (!row && img.arch == machine::i386)
+		return;
+	if (!row && in_function_without_cfi())
 		return;
 	if (!row)
 		return report("cfi", "no call frame information here");

@@ -94,11 +94,24 @@ TEST(alternatives, absent_feature)
 	EXPECT_EQ(b[1], 0x01);
 }
 
-TEST(alternatives, a_jump_is_refused)
+TEST(alternatives, a_jump_goes_where_it_went)
 {
 	bytes b = code();
 
 	b[16] = 0xe9;
+	b[17] = 3; /* from 21 to 24 */
+	b[18] = b[19] = b[20] = 0;
+	apply_alternatives(b, { { 2, 16, rdtscp, false, 5, 5 } }, { rdtscp });
+	EXPECT_EQ(b[2], 0xe9);
+	EXPECT_EQ(b[3], 24 - 7);
+	EXPECT_EQ(b[4] | b[5] | b[6], 0);
+}
+
+TEST(alternatives, a_jump_among_other_instructions_is_refused)
+{
+	bytes b = code();
+
+	b[16] = 0xeb;
 	EXPECT_THROW(apply_alternatives(b, { { 0, 16, rdtscp, false, 5, 5 } },
 					{ rdtscp }),
 		     user_error);

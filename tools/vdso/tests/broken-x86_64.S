@@ -56,6 +56,34 @@ __vdso_clock_gettime:
 	.cfi_endproc
 	.size __vdso_clock_gettime, .-__vdso_clock_gettime
 
+	/* A frame that is aligned, which only the frame pointer leads out of */
+	.globl __vdso_gettimeofday
+	.type __vdso_gettimeofday, @function
+__vdso_gettimeofday:
+	.cfi_startproc
+	push	%rbp
+	.cfi_def_cfa_offset 16
+	.cfi_offset rbp, -16
+	mov	%rsp, %rbp
+	.cfi_def_cfa_register rbp
+	push	%rbx
+	.cfi_offset rbx, -24
+	and	$-16, %rsp
+	sub	$32, %rsp
+	mov	%rdi, 8(%rsp)
+	xor	%eax, %eax
+#ifdef BREAK_balance_aligned
+	add	$32, %rsp
+	ret
+#endif
+	lea	-8(%rbp), %rsp
+	pop	%rbx
+	pop	%rbp
+	.cfi_def_cfa rsp, 8
+	ret
+	.cfi_endproc
+	.size __vdso_gettimeofday, .-__vdso_gettimeofday
+
 	.section .rodata, "a"
 #ifdef BREAK_relocation
 	.quad	__vdso_clock_gettime
