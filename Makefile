@@ -64,6 +64,7 @@ help:
 #:   apply        build/linux-<KERNEL>-<ARCH>: the series on top, a work tree on a branch
 #:   kernel       build base and patched kernels for the machines
 #:   qemu-test    boot them all, run the tests, print the summary and the table
+#:   kunit        boot them for the kernel's own unit tests, built in and as a module
 #:   qemu-run     boot one MACHINE with FILES="a b" in it and run CMD="..." there; BASE=1:
 #:                the kernel without the series; APPEND=: more for its command line
 #:

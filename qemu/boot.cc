@@ -8,6 +8,9 @@
  * host, and QEMU cannot do both at once. Log, KTAP and JSON of all boots end
  * up under their names only when complete.
  *
+ * "boot kunit" boots the same modes, without their tests, for the kernel's own: what
+ * KUnit says in the log of what is built in and of the modules in the initramfs.
+ *
  * "boot run" runs one command of the person's and exits with its status.
  *
  * A machine that is a guest of KVM needs a host. Whether this one is fit for it
@@ -28,6 +31,7 @@
 #include <system_error>
 
 #include "ktap.h"
+#include "kunit.h"
 #include "lines.h"
 #include "machine.h"
 #include "result.h"
@@ -57,6 +61,8 @@ struct Arguments {
 	std::string variant = "base";
 	fs::path results;
 	std::vector<std::string> modes;
+	bool kunit = false; /* the kernel has unit tests */
+	bool kunit_only = false;
 	bool interactive = false;
 	std::string append; /* to the kernel's command line */
 	int limit = 3600;
@@ -146,8 +152,10 @@ VmConfig vm_config(const Arguments &arguments, const Machine &machine,
 	VmConfig config{ .machine = machine,
 			 .kernel = arguments.kernel,
 			 .initrd = arguments.initrd,
-			 .append = fmt::format("cvdso.variant={} cvdso.mode={}",
-					       arguments.variant, mode),
+			 .append = fmt::format(
+				 "cvdso.variant={} cvdso.mode={}",
+				 arguments.variant,
+				 arguments.kunit_only ? "kunit" : mode),
 			 .accel = accel.name };
 	std::string more = machine.get(append_key(mode), "");
 
@@ -266,9 +274,10 @@ std::string describe_end(const VmResult &vm, const VmConfig &config)
 /* One boot of "boot test", judged line by line. */
 class TestBoot {
     public:
-	TestBoot(const VmConfig &config, std::string mode, ResultFile &log,
-		 ResultFile &tap)
-		: config_(config), mode_(std::move(mode)), log_(log), tap_(tap)
+	TestBoot(const VmConfig &config, const Arguments &arguments,
+		 std::string mode, ResultFile &log, ResultFile &tap)
+		: config_(config), arguments_(arguments),
+		  mode_(std::move(mode)), log_(log), tap_(tap)
 	{
 	}
 
@@ -284,7 +293,11 @@ class TestBoot {
 		log_lines_.end();
 		tap_lines_.end();
 		judge(vm);
+		judge_kunit();
 		result.add(mode_, ktap_.root());
+		KtapTest kunit;
+		kunit.subtests = kunit_.runs();
+		result.add(mode_, kunit);
 		result.seconds += vm.seconds;
 		if (result.kernel.empty())
 			result.kernel = kernel_;
@@ -317,6 +330,7 @@ class TestBoot {
 		show_progress(line);
 		log_.line(line);
 		tail_.add(line);
+		kunit_.line(line);
 		fatal_ = fatal_ || is_fatal(line);
 		if (is_trouble(line) && trouble_count_++ < trouble_shown)
 			problems_.push_back(
@@ -344,18 +358,35 @@ class TestBoot {
 		if (!end.empty())
 			problems_.push_back(end);
 		ktap_.finish();
-		if (ktap_.complete() && ktap_.root().subtests.empty())
+		if (ktap_.complete() && ktap_.root().subtests.empty() &&
+		    !arguments_.kunit_only)
 			problems_.push_back(fmt::format(
 				"no test in the list is for mode {}", mode_));
 		for (const auto &error : ktap_.errors())
 			problems_.push_back("verdict: " + error);
 	}
 
+	void judge_kunit()
+	{
+		kunit_.finish();
+		for (const auto &error : kunit_.errors())
+			problems_.push_back(error);
+		if ((arguments_.kunit || arguments_.kunit_only) &&
+		    kunit_.runs().empty())
+			problems_.push_back(
+				"kunit: no result of a unit test in the log");
+		else if (arguments_.kunit_only)
+			for (const auto &line : compare_module(kunit_))
+				problems_.push_back("kunit-module: " + line);
+	}
+
 	const VmConfig &config_;
+	const Arguments &arguments_;
 	std::string mode_;
 	ResultFile &log_;
 	ResultFile &tap_;
 	KtapParser ktap_;
+	KunitLog kunit_;
 	Tail tail_;
 	std::vector<std::string> problems_;
 	std::string kernel_;
@@ -428,7 +459,7 @@ int test_machine(const Arguments &arguments)
 		VmConfig guest = vm_config(arguments, machine, mode, accel);
 		VmConfig config =
 			host ? host_config(arguments, *host, guest) : guest;
-		TestBoot boot(config, mode, log, tap);
+		TestBoot boot(config, arguments, mode, log, tap);
 		size_t failed = result.counts().failed;
 		auto problems = boot.run(result);
 
@@ -538,14 +569,21 @@ int run(int argc, char **argv)
 	Arguments arguments;
 	CLI::App app("boots a machine in QEMU and judges what it says");
 	auto *test = app.add_subcommand("test", "run the guest's tests");
+	auto *kunit = app.add_subcommand("kunit", "run the kernel's unit tests");
 	auto *command = app.add_subcommand("run", "run one command in it");
 
 	app.require_subcommand(1);
-	common_options(*test, arguments);
-	test->add_option("--results", arguments.results, "where results go")
-		->required();
-	test->add_option("--mode", arguments.modes, "one boot for each")
-		->required();
+	for (auto *booting : { test, kunit }) {
+		common_options(*booting, arguments);
+		booting->add_option("--results", arguments.results,
+				    "where results go")
+			->required();
+		booting->add_option("--mode", arguments.modes,
+				    "one boot for each")
+			->required();
+	}
+	test->add_flag("--kunit", arguments.kunit,
+		       "the kernel has unit tests: want their results");
 	common_options(*command, arguments);
 	command->add_option("--append", arguments.append,
 			    "more for the kernel's command line");
@@ -555,7 +593,8 @@ int run(int argc, char **argv)
 
 	require_file(arguments.kernel);
 	require_file(arguments.initrd);
-	return *test ? test_machine(arguments) : run_command(arguments);
+	arguments.kunit_only = kunit->parsed();
+	return *command ? run_command(arguments) : test_machine(arguments);
 }
 
 } /* namespace */

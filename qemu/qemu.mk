@@ -23,11 +23,11 @@ qemu_cxxflags := -std=c++20 -O2 -Wall -Wextra -Wconversion -Werror
 qemu_headers := $(wildcard qemu/*.h qemu/guest/*.h)
 qemu_objects = $(patsubst %,$(O)/host/qemu/%.o,$(1))
 
-$(O)/host/boot: $(call qemu_objects,boot ktap machine result trouble vm)
+$(O)/host/boot: $(call qemu_objects,boot ktap kunit machine result trouble vm)
 $(O)/host/report: $(call qemu_objects,report ktap machine result)
 $(O)/host/initramfs: $(call qemu_objects,initramfs elf_file machine vm words guest/testlist)
-$(O)/host/qemu-tests: $(call qemu_objects,unit/ktap_test unit/guest_test unit/host_test \
-	ktap machine result trouble words elf_file guest/testlist guest/subtest guest/process)
+$(O)/host/qemu-tests: $(call qemu_objects,unit/ktap_test unit/kunit_test unit/guest_test \
+	unit/host_test ktap kunit machine result trouble words elf_file guest/testlist guest/subtest guest/process)
 $(O)/host/initramfs $(O)/host/qemu-tests: qemu_libs += -lelf
 $(O)/host/qemu-tests: qemu_libs += -lgtest_main -lgtest
 
@@ -126,13 +126,17 @@ modes = test $(call machine,$(1),MODES) $(if $(filter patched,$(2)),$(call machi
 	$(if $(call machine,$(1),ICOUNT),bench)
 host_archive = $(if $(call machine,$(1),HOST),$(O)/initramfs/$(1)-$(2)-host.cpio.gz)
 
+# What the series adds to a kernel's configuration names its unit tests.
+has_kunit = $(and $(filter patched,$(2)),$(filter kunit-%,$(call machine,$(call kernel_of,$(1)),CONFIG_PATCHED)))
+
 define machine_boot
 $(qemu_results)/$(1)-$(2).json: $(call qemu_image,$(1),$(2)) $(O)/initramfs/$(1).cpio.gz \
 		qemu/machines/$(1) $(O)/host/boot $(call host_archive,$(1),$(2))
 	$(Q)$(O)/host/boot test --machine qemu/machines/$(1) --variant $(2) \
 		--kernel $(call qemu_image,$(1),$(2)) --initrd $(O)/initramfs/$(1).cpio.gz \
 		$(if $(call machine,$(1),HOST),$(call host_options,$(1),$(call host_archive,$(1),$(2)))) \
-		--results $(qemu_results) $(addprefix --mode ,$(call modes,$(1),$(2))) || \
+		--results $(qemu_results) $(addprefix --mode ,$(call modes,$(1),$(2))) \
+		$(if $(call has_kunit,$(1),$(2)),--kunit) || \
 		{ [ $$$$? = 1 ] && touch -d @0 $$@; }
 endef
 define machine_host
@@ -143,6 +147,44 @@ endef
 $(foreach m,$(machines),$(if $(call machine,$(m),HOST),\
 	$(foreach v,base patched,$(eval $(call machine_host,$(m),$(v))))))
 $(foreach m,$(machines),$(foreach v,base patched,$(eval $(call machine_boot,$(m),$(v)))))
+
+#
+# The kernel's unit tests alone: built in, and once more as a module that is made out
+# of the kernel's tree, from here. The timing boot is left out, it has the same kernel.
+#
+kunit_machines := $(strip $(foreach m,$(machines),$(if $(call has_kunit,$(m),patched),$(m))))
+kunit_sources := Kbuild $(shell find lib/vdso/kunit -name '*.[ch]' -o -name Makefile)
+kunit_host = $(if $(call machine,$(1),HOST),$(O)/kunit/$(1)/host.cpio.gz)
+kunit_results := $(foreach m,$(kunit_machines),$(qemu_results)/kunit/$(m)-patched.json)
+
+PHONY += kunit kunit-boot $(kunit_results)
+kunit: deps-test $(sort $(foreach m,$(kunit_machines),kernel-$(call kernel_of,$(m))-patched \
+	$(if $(call machine,$(m),HOST),kernel-$(call machine,$(m),HOST)-base)))
+	$(Q)$(MAKE) -f $(firstword $(MAKEFILE_LIST)) kunit-boot
+
+kunit-boot: $(kunit_results) $(O)/host/report
+	$(Q)$(O)/host/report --machines qemu/machines --seeds qemu/seed \
+		--results $(qemu_results)/kunit $(kunit_machines)
+
+define machine_kunit
+$(O)/kunit/$(1)/vdso_kunit.ko: $(kunit_sources) $(call qemu_image,$(1),patched)
+	$(Q)for f in $(kunit_sources); do \
+		mkdir -p $$(@D)/$$$$(dirname $$$$f) && cp $$$$f $$(@D)/$$$$f || exit 1; done
+	+$(Q)scripts/kernel.sh $(call kernel_of,$(1)) patched $$(@D)
+
+$(qemu_results)/kunit/$(1)-patched.json: $(O)/kunit/$(1)/vdso_kunit.ko $(call machine_init,$(1)) \
+		$(addprefix $(O)/host/,boot initramfs gen_init_cpio)
+	$(Q)$(O)/host/initramfs user --machine qemu/machines/$(1) --output $(O)/kunit/$(1)/initramfs.list \
+		--init $(call machine_init,$(1)) $(O)/kunit/$(1)/vdso_kunit.ko
+	$(Q)$(call make_archive,$(O)/kunit/$(1)/initramfs.list,$(O)/kunit/$(1)/initramfs.cpio.gz)
+	$(if $(call kunit_host,$(1)),$(Q)$(call make_host,$(1),patched,$(O)/kunit/$(1)/initramfs.cpio.gz,$(call kunit_host,$(1))))
+	$(Q)$(O)/host/boot kunit --machine qemu/machines/$(1) --variant patched \
+		--kernel $(call qemu_image,$(1),patched) --initrd $(O)/kunit/$(1)/initramfs.cpio.gz \
+		$(if $(call kunit_host,$(1)),$(call host_options,$(1),$(call kunit_host,$(1)))) \
+		--results $(qemu_results)/kunit $(addprefix --mode ,$(filter-out bench,$(call modes,$(1),patched))) || \
+		[ $$$$? = 1 ]
+endef
+$(foreach m,$(kunit_machines),$(eval $(call machine_kunit,$(m))))
 
 #
 # A person's own files in the guest: an archive of nothing but those and init.

@@ -7,8 +7,8 @@
 
 . "$(dirname "$0")/lib.sh"
 
-ALL="shell format tidy spdx hosts mails checkpatch unit errors series emulation boots boots_x86 results snapshot watchdog run jiffies images agree"
-FULL="source mainline bisect kuap sanitizers mutants qemumutants qemupatch"
+ALL="shell format tidy spdx hosts mails checkpatch unit errors series emulation boots boots_x86 kunit results snapshot watchdog run jiffies images agree"
+FULL="kunit_uml source mainline bisect kuap sanitizers mutants qemumutants qemupatch"
 # The series of this kernel.
 ARCHS="powerpc x86"
 passed=0 failed=0 skipped=0
@@ -110,6 +110,9 @@ check_mails()
 #  SPACING            "( 3*32+29)" is how all of cpufeatures.h is written
 #  LINE_SPACING       early_param() stands right behind its function everywhere
 #  VOLATILE, FUNCTION_ARGUMENTS  it does not know asm_inline
+# And in the KUnit tests, where a macro is a loop or a function for two types:
+#  MACRO_ARG_REUSE, MACRO_ARG_PRECEDENCE, MACRO_WITH_FLOW_CONTROL
+#  CAMELCASE          ELF's types are called Elf64_Ehdr
 check_checkpatch()
 {
 	_left=FILE_PATH_CHANGES,ARCH_DEFINES
@@ -118,11 +121,13 @@ check_checkpatch()
 		GIT_AUTHOR_NAME=Submitter GIT_AUTHOR_EMAIL=submitter@localhost \
 			GIT_COMMITTER_NAME=Submitter GIT_COMMITTER_EMAIL=submitter@localhost make_ series ARCH="$_arch"
 		for f in "$O"/outgoing/*.patch; do
+			_more=
 			case $f in
 			*/0000-*) continue ;;
+			*KUnit*) _more=,MACRO_ARG_REUSE,MACRO_ARG_PRECEDENCE,MACRO_WITH_FLOW_CONTROL,CAMELCASE ;;
 			esac
 			(cd "$BASE_TREE" && perl scripts/checkpatch.pl --strict --quiet --show-types --no-tree \
-				--ignore "$_left" "$f")
+				--ignore "$_left$_more" "$f")
 		done
 		_left=$_left,SPACING,LINE_SPACING,VOLATILE,FUNCTION_ARGUMENTS
 	done
@@ -224,6 +229,30 @@ check_snapshot()
 	make_ qemu-snapshot
 }
 
+# The kernel's unit tests, built in and as a module; and in UML, by the kernel's own tool,
+# which needs no machine.
+check_kunit()
+{
+	make_ -j"$(nproc)" kunit
+	make_ kunit ARCH=x86
+	# As a person would, and nothing of it is in git's way
+	_k=$O/kernel/ppc32-g3-patched
+	make -C "$_k" M="$TOP" ARCH=powerpc CROSS_COMPILE=powerpc-linux-gnu- modules
+	[ -f vdso_kunit.ko ] && [ -z "$(git status --porcelain --untracked-files)" ] || return 1
+	make -C "$_k" M="$TOP" ARCH=powerpc CROSS_COMPILE=powerpc-linux-gnu- clean
+}
+
+check_kunit_uml()
+{
+	mkdir -p "$O/kunit/uml"
+	printf 'CONFIG_KUNIT=y\nCONFIG_VDSO_KUNIT_TEST=y\n' >"$O/kunit/uml/.kunitconfig"
+	make_ apply
+	(cd "$TREE" && python3 tools/testing/kunit/kunit.py run --build_dir "$O/kunit/uml" --jobs "$(nproc)") >"$O/check/kunit-uml"
+	cat "$O/check/kunit-uml"
+	! grep -q -e FAILED -e CRASHED "$O/check/kunit-uml"
+	grep -q 'Testing complete. [1-9]' "$O/check/kunit-uml"
+}
+
 # Clocks that the vDSO cannot read: it has to ask the kernel.
 check_jiffies()
 {
@@ -254,7 +283,7 @@ check_boots_x86()
 # Not a check of its own: the cases of all boots, each in its place.
 count_results()
 {
-	for f in "$O"/results/*-base.json "$O"/results/*-patched.json; do
+	for f in "$O"/results/*-base.json "$O"/results/*-patched.json "$O"/results/kunit/*-patched.json; do
 		[ -f "$f" ] || continue
 		_counts=$(python3 -c '
 import json, sys

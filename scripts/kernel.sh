@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# kernel.sh MACHINE base|patched: configure and build one kernel in
-# build/kernel/<machine>-<variant>/.
+# kernel.sh MACHINE base|patched [DIRECTORY]: configure and build one kernel in
+# build/kernel/<machine>-<variant>/, then the module in DIRECTORY, if one is named.
 #
 # The configuration is allnoconfig and the fragments that the machine's file names. A symbol
 # of a fragment that Kconfig dropped is an error: a kernel that lacks it would boot, and fail
@@ -13,7 +13,7 @@
 
 . "$(dirname "$0")/lib.sh"
 
-machine=$1 variant=$2
+machine=$1 variant=$2 module=${3:-}
 file=$TOP/qemu/machines/$machine
 
 key_of()
@@ -66,9 +66,9 @@ key=$({
 	cat $fragments
 } | sha256sum | cut -d ' ' -f 1)
 
-if [ -z "$dirty" ] && [ "$(cat "$out/.built" 2>/dev/null)" = "$key" ] && [ -f "$out/$image" ]; then
-	exit 0
-fi
+built=
+[ -n "$dirty" ] || [ "$(cat "$out/.built" 2>/dev/null)" != "$key" ] || [ ! -f "$out/$image" ] || built=yes
+[ -z "$built" ] || [ -n "$module" ] || exit 0
 lock "kernel-$machine-$variant"
 new_log "kernel-$machine-$variant"
 mkdir -p "$out"
@@ -131,23 +131,33 @@ errors()
 	grep -E '(error|Error|undefined reference|No rule to make|No space left)' "$LOG" | grep -v 'make.*\*\*\*' | head -n 8 | sed 's/^/    /' >&2
 }
 
-step "$machine $variant: configuration" configure "$@" || {
-	log_tail 5
-	die "$machine $variant: kconfig failed; see $(rel "$LOG")"
-}
-lost=$(check_config)
-[ -z "$lost" ] ||
-	die "$machine $variant: these did not make it into the configuration (a dependency is missing, or there is no such symbol):" "$lost"
+build()
+{
+	step "$machine $variant: configuration" configure "$@" || {
+		log_tail 5
+		die "$machine $variant: kconfig failed; see $(rel "$LOG")"
+	}
+	lost=$(check_config)
+	[ -z "$lost" ] ||
+		die "$machine $variant: these did not make it into the configuration (a dependency is missing, or there is no such symbol):" "$lost"
 
-step "$machine $variant" kmake "$@" "$target" || {
-	errors
-	die "$machine $variant does not build; see $(rel "$LOG")"
+	# "modules": there is none, but those made elsewhere need the list of symbols.
+	step "$machine $variant" kmake "$@" "$target" modules || {
+		errors
+		die "$machine $variant does not build; see $(rel "$LOG")"
+	}
+	[ -f "$out/$image" ] || die "$machine $variant: make $target made no $image; see $(rel "$LOG")"
+	if [ -z "$dirty" ]; then
+		echo "$key" >"$out/.built.tmp"
+		mv "$out/.built.tmp" "$out/.built"
+	else
+		# Edits that are in no commit: made again each time, by the kernel's own make.
+		rm -f "$out/.built"
+	fi
 }
-[ -f "$out/$image" ] || die "$machine $variant: make $target made no $image; see $(rel "$LOG")"
-if [ -z "$dirty" ]; then
-	echo "$key" >"$out/.built.tmp"
-	mv "$out/.built.tmp" "$out/.built"
-else
-	# Edits that are in no commit: made again each time, by the kernel's own make.
-	rm -f "$out/.built"
-fi
+
+[ -n "$built" ] || build "$@"
+[ -z "$module" ] || step "$machine $variant: modules in $(rel "$module")" kmake "$@" M="$module" modules || {
+	errors
+	die "$(rel "$module") does not build; see $(rel "$LOG")"
+}

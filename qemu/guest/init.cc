@@ -11,7 +11,8 @@
  *	cvdso.mode=MODE		test, bench or another mode of the test lists
  *				runs those; cmd runs /cmd (one argument a
  *				line); host runs it as the QEMU of a guest,
- *				which gets both consoles; shell prompts;
+ *				which gets both consoles; kunit loads the kernel
+ *				modules of the person's files; shell prompts;
  *				panic, silent, oops,
  *				warn, malformed misbehave, for testing the
  *				runner
@@ -26,6 +27,7 @@
 #include <sys/mount.h>
 #include <sys/reboot.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -36,6 +38,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <set>
 
 #include "../unique_fd.h"
 #include "process.h"
@@ -274,6 +277,31 @@ void run_host(const Options &options)
 	say("end of the guest: " + describe(outcome, 0));
 }
 
+/* Unit tests run while their module is loaded; the kernel log has the results. */
+void load_modules(const Verdict &verdict)
+{
+	std::set<fs::path> modules;
+	unsigned number = 0;
+
+	for (const auto &entry : fs::directory_iterator(user_files))
+		if (entry.path().extension() == ".ko")
+			modules.insert(entry.path());
+	verdict.write("KTAP version 1\n1.." + std::to_string(modules.size()) +
+		      "\n");
+	for (const auto &module : modules) {
+		std::string name = module.filename();
+		UniqueFd file(open(module.c_str(), O_RDONLY | O_CLOEXEC));
+
+		say("load " + name);
+		bool loaded = !syscall(SYS_finit_module, file.get(), "", 0);
+		std::string reason =
+			loaded ? "" : std::string(" # ") + strerror(errno);
+		verdict.write((loaded ? "ok " : "not ok ") +
+			      std::to_string(++number) + " " + name + reason +
+			      "\n");
+	}
+}
+
 std::vector<std::string> split_words(const std::string &line)
 {
 	std::vector<std::string> words(1);
@@ -388,6 +416,8 @@ void serve(const Options &options, const Verdict &verdict)
 		run_command(options, verdict);
 	else if (mode == "host")
 		run_host(options);
+	else if (mode == "kunit")
+		load_modules(verdict);
 	else if (mode == "shell")
 		prompt(options, verdict);
 	else
