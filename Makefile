@@ -150,7 +150,7 @@ check: deps source
 check-full: deps source
 	$(Q)scripts/check.sh --full
 
-check-mutants: deps-kernel apply vdso-tools
+check-mutants: deps-kernel apply vdso-tools mutants-boot
 	$(Q)scripts/check-mutants.sh
 
 check-bisect: deps-kernel apply

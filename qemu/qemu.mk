@@ -186,6 +186,14 @@ $(qemu_results)/kunit/$(1)-patched.json: $(O)/kunit/$(1)/vdso_kunit.ko $(call ma
 endef
 $(foreach m,$(kunit_machines),$(eval $(call machine_kunit,$(m))))
 
+# What check-mutants boots the faulty kernels with: an initramfs of init alone.
+PHONY += mutants-boot
+mutants-boot: deps-test $(addprefix $(O)/host/,boot initramfs gen_init_cpio) $(call machine_init,ppc64-power9)
+	@mkdir -p $(O)/initramfs
+	$(Q)$(O)/host/initramfs user --machine qemu/machines/ppc64-power9 --output $(O)/initramfs/mutants.list \
+		--init $(call machine_init,ppc64-power9)
+	$(Q)$(call make_archive,$(O)/initramfs/mutants.list,$(O)/initramfs/mutants.cpio.gz)
+
 #
 # A person's own files in the guest: an archive of nothing but those and init.
 #

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # check-mutants.sh [NAME...]: breaks the series on purpose, in each of the ways that
-# scripts/mutants lists, and looks which of the lab's tests notices: the verifier, the
-# model, or the torture. A fault that none of them sees is a test that is missing.
+# scripts/mutants lists, and looks which test notices: the lab's verifier, model or
+# torture, or KUnit. A fault that none of them sees is a test that is missing.
 #
-# Only the images are built, of an 8xx and of a POWER9 kernel, in a work tree of their
-# own. The table is left in build/results/mutants.
+# Images are built of an 8xx and of a POWER9 kernel, and one of the latter to boot, in a
+# work tree of their own; what the lab notices is not booted. The table is left in
+# build/results/mutants.
 
 . "$(dirname "$0")/lib.sh"
 plain_git
@@ -19,6 +20,7 @@ tree=$dir/tree
 table=$O/results/mutants
 [ $# -eq 0 ] || table=$O/mutants/table
 lab=$O/host/vdso-lab
+machine=ppc64-power9
 
 cleanup()
 {
@@ -38,7 +40,20 @@ images()
 	done
 }
 
-# Who sees it: nobody, if all three are content.
+kernel()
+{
+	KERNEL_SRC=$tree KERNEL_OUT=$dir/kernel CONFIG_EXTRA="timens.config kunit-powerpc.config" \
+		"$TOP/scripts/kernel.sh" $machine bisect >>"$dir/log" 2>&1
+}
+
+# The initramfs has no module: it would be made from the fault, too.
+kunit()
+{
+	"$O/host/boot" kunit --machine "$TOP/qemu/machines/$machine" --variant patched --mode test \
+		--kernel "$dir/kernel/vmlinux" --initrd "$O/initramfs/mutants.cpio.gz" --results "$dir" >>"$dir/log" 2>&1
+}
+
+# Who sees it: nobody, if all are content.
 seen_by()
 {
 	_images="$dir/8xx/vdso32.so.dbg $dir/power9le/vdso64.so.dbg"
@@ -49,6 +64,10 @@ seen_by()
 		echo model
 	elif ! timeout 120 "$lab" torture --seconds 8 $_images >>"$dir/log" 2>&1; then
 		echo torture
+	elif ! kernel; then
+		echo compiler
+	elif ! kunit; then
+		echo KUnit
 	else
 		echo nobody
 	fi

@@ -8,7 +8,7 @@
 . "$(dirname "$0")/lib.sh"
 
 ALL="shell format tidy spdx hosts mails checkpatch unit errors series emulation boots boots_x86 kunit results snapshot watchdog run jiffies images agree"
-FULL="kunit_uml source mainline bisect kuap sanitizers mutants qemumutants qemupatch"
+FULL="kunit_uml fire source mainline bisect kuap sanitizers mutants qemumutants qemupatch"
 # The series of this kernel.
 ARCHS="powerpc x86"
 passed=0 failed=0 skipped=0
@@ -237,8 +237,9 @@ check_kunit()
 	make_ kunit ARCH=x86
 	# As a person would, and nothing of it is in git's way
 	_k=$O/kernel/ppc32-g3-patched
+	_before=$(git status --porcelain)
 	make -C "$_k" M="$TOP" ARCH=powerpc CROSS_COMPILE=powerpc-linux-gnu- modules
-	[ -f vdso_kunit.ko ] && [ -z "$(git status --porcelain --untracked-files)" ] || return 1
+	[ -f vdso_kunit.ko ] && [ "$(git status --porcelain)" = "$_before" ] || return 1
 	make -C "$_k" M="$TOP" ARCH=powerpc CROSS_COMPILE=powerpc-linux-gnu- clean
 }
 
@@ -251,6 +252,18 @@ check_kunit_uml()
 	cat "$O/check/kunit-uml"
 	! grep -q -e FAILED -e CRASHED "$O/check/kunit-uml"
 	grep -q 'Testing complete. [1-9]' "$O/check/kunit-uml"
+}
+
+# The storm of vdso_fire, longer: on each machine ten million readings.
+check_fire()
+{
+	for _file in qemu/machines/*; do
+		_m=$(basename "$_file")
+		_triple=$(sed -n 's/^TRIPLES *= *\([^ ]*\).*/\1/p' "$_file")
+		make_ MACHINE="$_m" "qemu-tests-$_triple"
+		make_ qemu-run MACHINE="$_m" FILES="$O/tests/$_triple/vdso_fire" \
+			CMD="vdso_fire reads=10000000 'while the page'"
+	done
 }
 
 # Clocks that the vDSO cannot read: it has to ask the kernel.
