@@ -65,6 +65,7 @@ help:
 #:   kernel       build base and patched kernels for the machines
 #:   qemu-test    boot them all, run the tests, print the summary and the table
 #:   kunit        boot them for the kernel's own unit tests, built in and as a module
+#:   clients      a Go program, C++ exceptions and core dumps, in and out of the vDSO
 #:   qemu-run     boot one MACHINE with FILES="a b" in it and run CMD="..." there; BASE=1:
 #:                the kernel without the series; APPEND=: more for its command line
 #:
@@ -85,6 +86,7 @@ help:
 #:   check-full   check and what takes longer
 #:   check-bisect build every commit of the series for every machine
 #:   check-mutants break the series in many ways, and see each noticed
+#:   check-options boot with other configurations and command lines: scripts/options
 #:   clean        remove the build directory, but no work that is in no mail
 #:
 #: Variables:
@@ -107,7 +109,7 @@ PHONY += deps
 deps:
 	$(Q)scripts/deps.sh
 
-deps_groups := deps-source deps-kernel deps-test deps-bench deps-check deps-qemu
+deps_groups := deps-source deps-kernel deps-test deps-bench deps-check deps-qemu deps-clients
 PHONY += $(deps_groups)
 $(deps_groups): deps-%:
 	$(Q)scripts/deps.sh $*
@@ -143,7 +145,7 @@ refresh: source
 series: source
 	$(Q)scripts/series.sh
 
-PHONY += check check-full check-bisect check-mutants
+PHONY += check check-full check-bisect check-mutants check-options
 check: deps source
 	$(Q)scripts/check.sh
 
@@ -152,6 +154,9 @@ check-full: deps source
 
 check-mutants: deps-kernel apply vdso-tools mutants-boot
 	$(Q)scripts/check-mutants.sh
+
+check-options:
+	$(Q)scripts/check-options.sh $(OPTIONS)
 
 check-bisect: deps-kernel apply
 	+$(Q)scripts/check-bisect.sh $(machines)

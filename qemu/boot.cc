@@ -582,6 +582,8 @@ int run(int argc, char **argv)
 		booting->add_option("--mode", arguments.modes,
 				    "one boot for each")
 			->required();
+		booting->add_option("--append", arguments.append,
+				    "more for the kernel's command line");
 	}
 	test->add_flag("--kunit", arguments.kunit,
 		       "the kernel has unit tests: want their results");

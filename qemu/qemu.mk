@@ -194,6 +194,11 @@ mutants-boot: deps-test $(addprefix $(O)/host/,boot initramfs gen_init_cpio) $(c
 		--init $(call machine_init,ppc64-power9)
 	$(Q)$(call make_archive,$(O)/initramfs/mutants.list,$(O)/initramfs/mutants.cpio.gz)
 
+# What is booted in other ways, by scripts/check-options.sh
+PHONY += qemu-patched
+qemu-patched: deps-test $(foreach m,$(machines),kernel-$(call kernel_of,$(m))-patched $(O)/initramfs/$(m).cpio.gz) \
+		$(O)/host/boot
+
 #
 # A person's own files in the guest: an archive of nothing but those and init.
 #
@@ -202,7 +207,8 @@ run_list := $(O)/initramfs/run-$(MACHINE).list
 run_archive := $(run_list:.list=.cpio.gz)
 run_host := $(if $(filter 1,$(words $(MACHINE))),$(if $(call machine,$(MACHINE),HOST),\
 	$(run_list:.list=-host.cpio.gz)))
-qemu-run-needs: kernel $(addprefix $(O)/host/,initramfs boot gen_init_cpio) \
+qemu-run-needs: $(if $(MACHINE),kernel-$(call kernel_of,$(firstword $(MACHINE)))-$(run_variant) \
+	$(if $(run_host),kernel-$(call machine,$(firstword $(MACHINE)),HOST)-base)) $(addprefix $(O)/host/,initramfs boot gen_init_cpio) \
 	$(if $(MACHINE),$(call machine_init,$(firstword $(MACHINE))))
 	@:
 
@@ -222,6 +228,13 @@ qemu-run: deps-test
 		--kernel $(call qemu_image,$(MACHINE),$(run_variant)) --initrd $(run_archive) \
 		$(if $(run_host),$(call host_options,$(MACHINE),$(run_host))) \
 		$(if $(APPEND),--append "$(APPEND)") $(if $(CMD),,--interactive)
+
+#
+# Programs of others, which use the vDSO without knowing it.
+#
+PHONY += clients
+clients: deps-test deps-clients
+	$(Q)scripts/clients.sh $(machines)
 
 #
 # For "make check": the tools by themselves, and guests that misbehave.

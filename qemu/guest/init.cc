@@ -17,6 +17,8 @@
  *				warn, malformed misbehave, for testing the
  *				runner
  *	cvdso.variant=V		base or patched, told to the tests
+ *	cvdso.without=PART	what this kernel was built or booted without: vdso64,
+ *				vdso32 or timens
  *	cvdso.verdict=TTY	the verdict console
  *	cvdso.end=reboot	for a machine that cannot switch itself off
  *	cvdso.guest=A|B|...	the kernel command line of a host's guest
@@ -181,7 +183,8 @@ std::vector<std::string> environment(const Options &options)
 {
 	return { "LD_LIBRARY_PATH=" + library_path(),
 		 std::string("PATH=") + user_files + ":/bin", "HOME=/tmp",
-		 "TERM=vt102", "CVDSO_VARIANT=" + options.at("variant") };
+		 "TERM=vt102", "CVDSO_VARIANT=" + options.at("variant"),
+		 "CVDSO_WITHOUT=" + options.at("without") };
 }
 
 std::vector<std::string> triples()
@@ -208,6 +211,10 @@ void run_one(const Run &run, unsigned number, const TestList &list,
 	const std::string *reason =
 		list.skip_reason(program, options.at("variant"), run.triple);
 
+	if (!reason && !options.at("without").empty())
+		reason = list.skip_reason(program,
+					  "without-" + options.at("without"),
+					  run.triple);
 	if (reason) {
 		verdict.write("ok " + std::to_string(number) + " " + name +
 			      " # SKIP " + *reason + "\n");
@@ -449,6 +456,7 @@ int main()
 	Options options{ { "mode", "test" },
 			 { "variant", "" },
 			 { "guest", "" },
+			 { "without", "" },
 			 { "verdict", "console" },
 			 { "end", "poweroff" } };
 	for (const auto &[key, value] :

@@ -6,7 +6,7 @@
  *	skip PROGRAM VARIANT TRIPLE REASON...
  *
  * PROGRAM is a path below /tests/<triple>/; PROGRAM, VARIANT and TRIPLE of a
- * skip are shell patterns. Every program of a run line is reported for every
+ * skip are shell patterns. VARIANT is base, patched or without-<part>, see init.cc. Every program of a run line is reported for every
  * triple: as a result, or as SKIP with the reason given here.
  */
 #pragma once

@@ -156,6 +156,13 @@ Expect expect()
 	return Expect::unset;
 }
 
+bool without(std::string_view part)
+{
+	const char *text = getenv("CVDSO_WITHOUT");
+
+	return text && part == text;
+}
+
 bool Case::check(bool ok, const char *fmt, ...)
 {
 	if (ok)

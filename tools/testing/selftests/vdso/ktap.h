@@ -27,6 +27,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -37,6 +38,9 @@ namespace ktap
 enum class Expect { unset, base, patched };
 
 Expect expect();
+
+/* Whether the kernel was built or booted without it: CVDSO_WITHOUT of the environment */
+bool without(std::string_view part);
 
 /* What a case says about itself; the verdict follows from it */
 class Case {

@@ -12,14 +12,52 @@
  * what concerns the processor's state is checked from outside, with ptrace,
  * on a process that makes nothing but the call (tracee_powerpc.h).
  */
+#include <sys/auxv.h>
+#include <time.h>
+
 #include "abi.h"
+#include "clocks.h"
+
+namespace
+{
+
+/* What the command line can take away: vdso=0 or vdso32=0 */
+constexpr const char *this_image = sizeof(long) == 8 ? "vdso64" : "vdso32";
+
+clocks::Stamp libc_clock(clockid_t id)
+{
+	timespec ts{};
+
+	clock_gettime(id, &ts);
+	return { ts.tv_sec, ts.tv_nsec };
+}
+
+/* libc asks the kernel then, and nobody should notice */
+void check_without(ktap::Case &t)
+{
+	t.check(!getauxval(AT_SYSINFO_EHDR), "there is one");
+	for (const clocks::Clock &clock : clocks::all_clocks) {
+		const clocks::Stamp before = clocks::system_clock(clock.id);
+		const clocks::Stamp now = libc_clock(clock.id);
+		const clocks::Stamp after = clocks::system_clock(clock.id);
+
+		t.check(before <= now && now <= after,
+			"libc: %s is %s between %s and %s", clock.name,
+			clocks::text(now).c_str(), clocks::text(before).c_str(),
+			clocks::text(after).c_str());
+	}
+}
+
+} // namespace
 
 int main(int argc, char **argv)
 {
 	ktap::Suite suite;
 	const auto image = vdso::Image::self();
 
-	if (image) {
+	if (ktap::without(this_image)) {
+		suite.add("no image, and libc does without", check_without);
+	} else if (image) {
 		abi::add_image(suite, *image);
 		abi::add_results(suite, *image);
 #ifdef __powerpc__
