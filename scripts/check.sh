@@ -8,7 +8,7 @@
 . "$(dirname "$0")/lib.sh"
 
 ALL="shell format tidy spdx hosts mails checkpatch unit errors series emulation boots boots_x86 kunit results snapshot watchdog run jiffies images agree"
-FULL="kunit_uml fire source mainline bisect kuap sanitizers mutants qemumutants qemupatch"
+FULL="kunit_uml fire options clients source mainline bisect kuap sanitizers mutants qemumutants qemupatch"
 # The series of this kernel.
 ARCHS="powerpc x86"
 passed=0 failed=0 skipped=0
@@ -264,6 +264,19 @@ check_fire()
 		make_ qemu-run MACHINE="$_m" FILES="$O/tests/$_triple/vdso_fire" \
 			CMD="vdso_fire reads=10000000 'while the page'"
 	done
+}
+
+# Other configurations and command lines than those of check_boots
+check_options()
+{
+	make_ check-options
+}
+
+# A guest of KVM that is emulated takes too long to boot so often.
+check_clients()
+{
+	make_ clients
+	make_ clients MACHINE=x86_64-tsc
 }
 
 # Clocks that the vDSO cannot read: it has to ask the kernel.

@@ -40,7 +40,7 @@ guest()
 explain()
 {
 	{
-		head -c 2000 "$dir/output"
+		grep -v -E "^[0-9a-f]*$" "$dir/output" | head -c 2000
 		tail -n 20 "$dir/log"
 	} | sed 's/^/# /'
 }
@@ -73,8 +73,18 @@ test_go()
 	fi
 }
 
+# Its kernel's own C functions have no unwind tables, base or patched.
+no_tables()
+{
+	case $triple in
+	i686-*) result ok "$1 # SKIP the 32-bit image of x86 has no unwind tables for C functions" ;;
+	*) return 1 ;;
+	esac
+}
+
 test_throw()
 {
+	! no_tables throw || return 0
 	compile throw
 	if guest "$dir/throw-$triple" "throw-$triple"; then
 		sed 's/^/# /' "$dir/output"
@@ -85,15 +95,25 @@ test_throw()
 	fi
 }
 
-# The frames that have to be there, from the vDSO to main, and nothing unknown between
+# The backtrace begins in the image that AT_SYSINFO_EHDR is the address of, ends with who
+# read the clock and main(), and knows everybody between.
 whole()
 {
-	sed -n 's/^#\([0-9]*\) .* in \.\{0,1\}\([A-Za-z0-9_?]*\) .*/\2/p' "$dir/backtrace" | uniq | tr '\n' ' ' |
-		grep -q -E '^__(kernel|vdso)_clock_gettime(64)? ([A-Za-z0-9_]+ )*read_the_clock main $'
+	python3 -c '
+import re, sys
+text = open(sys.argv[1]).read()
+image = int(re.search(r"AT_SYSINFO_EHDR .*(0x[0-9a-f]+)", text).group(1), 16)
+frames = dict(re.findall(r"^#(\d+) +(0x[0-9a-f]+) in ", text, re.M))
+names = dict(re.findall(r"^#(\d+) .* in \.?(\S+) \(", text, re.M))
+names = [names[number] for number in sorted(names, key=int)]
+good = 0 <= int(frames["0"], 16) - image < 1 << 16 and names[-2:] == ["read_the_clock", "main"] \
+    and "??" not in names and len(names) == len(frames)
+sys.exit(not good)' "$dir/backtrace"
 }
 
 test_core()
 {
+	! no_tables core || return 0
 	compile core
 	for depth in $depths; do
 		if guest "$dir/core-$triple" "core-$triple $depth" &&
@@ -101,7 +121,7 @@ test_core()
 				<"$dir/output" >"$dir/core" &&
 			gdb-multiarch -nx -batch -ex backtrace -ex 'info auxv' "$dir/core-$triple" "$dir/core" \
 				>"$dir/backtrace" 2>&1 &&
-			whole && grep -q 'AT_SYSINFO_EHDR .*0x[0-9a-f][0-9a-f]' "$dir/backtrace"; then
+			whole; then
 			result ok "core, $depth instructions into the vDSO"
 		else
 			grep '^#' "$dir/backtrace" | sed 's/^/# /'
