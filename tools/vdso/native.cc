@@ -11,6 +11,7 @@
 #include "native.h"
 #include "integers.h"
 
+#include <cpus.h>
 #include <fmt/format.h>
 
 #include <atomic>
@@ -323,27 +324,10 @@ void page_writer::write(const time_line &line, uint64_t tsc,
 	write(line.at(tsc, more_shift));
 }
 
-std::vector<int> usable_cpus()
-{
-	std::vector<int> cpus;
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	sched_getaffinity(0, sizeof(set), &set);
-	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-		if (CPU_ISSET(static_cast<size_t>(cpu), &set))
-			cpus.push_back(cpu);
-	return cpus;
-}
-
 pinned::pinned(int cpu)
 {
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(static_cast<size_t>(cpu), &set);
 	sched_getaffinity(0, sizeof(before), &before);
-	if (sched_setaffinity(0, sizeof(set), &set))
+	if (!cpus::pin(cpu))
 		throw user_error{ fmt::format("cannot run on CPU {}: {}", cpu,
 					      strerror(errno)) };
 }

@@ -174,9 +174,6 @@ class pinned {
 	cpu_set_t before;
 };
 
-/* Those that this process may use. */
-std::vector<int> usable_cpus();
-
 } // namespace vdso
 
 #endif

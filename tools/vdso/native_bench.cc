@@ -11,6 +11,7 @@
 #include "native_bench.h"
 #include "native_variant.h"
 
+#include <cpus.h>
 #include <litmus.h>
 
 #include <fmt/format.h>
@@ -321,7 +322,7 @@ nlohmann::json native_bench(const native_bench_options &opt)
 	std::vector<row> others;
 	std::vector<variant> variants = variants_of(opt.base);
 	uint64_t hz = measure_tsc_hz();
-	int cpu = usable_cpus().back();
+	int cpu = cpus::usable().back();
 	nlohmann::json json;
 	std::vector<std::vector<cost> > costs, other_costs;
 

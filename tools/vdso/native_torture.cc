@@ -16,6 +16,7 @@
  */
 #include "native_torture.h"
 
+#include <cpus.h>
 #include <fmt/format.h>
 
 #include <array>
@@ -108,7 +109,7 @@ static uint64_t hurry(page_writer &writer, const time_line &line,
 native_torture_result native_torture(const image &img, source src, uint64_t hz,
 				     double seconds, bool broken_writer)
 {
-	std::vector<int> cpus = usable_cpus();
+	std::vector<int> numbers = cpus::usable();
 	native_image native(img);
 	time_line line(hz, src);
 	page_writer writer(native);
@@ -120,10 +121,10 @@ native_torture_result native_torture(const image &img, source src, uint64_t hz,
 	if (broken_writer)
 		writer.break_rules();
 	std::thread reader([&] {
-		pinned here(cpus.front());
+		pinned here(numbers.front());
 		read_until(stop, native.gettime(), line, r);
 	});
-	pinned here(cpus.back());
+	pinned here(numbers.back());
 	uint64_t end =
 		fenced_tsc() + static_cast<uint64_t>(seconds * double(hz));
 	for (uint64_t now = fenced_tsc(); now < end; now = fenced_tsc()) {
@@ -286,7 +287,7 @@ native_torture_result native_steps(const image &img, source src, uint64_t hz,
 	trap_handler handler;
 	native_torture_result r;
 
-	pinned here(usable_cpus().front());
+	pinned here(cpus::usable().front());
 	state = {};
 	state.img = &native;
 	state.writer = &writer;

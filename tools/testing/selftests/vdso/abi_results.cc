@@ -11,6 +11,7 @@
  * stores to it, a fault is the caller's.
  */
 #include "abi.h"
+#include "cpus.h"
 
 #include <array>
 #include <climits>
@@ -19,7 +20,6 @@
 #include <vector>
 
 #include <fcntl.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -374,15 +374,6 @@ void add_time(ktap::Suite &suite, const void *function)
 		  [=](Case &t) { check_time(t, function, false); });
 }
 
-bool pin(unsigned int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	return sched_setaffinity(0, sizeof(set), &set) == 0;
-}
-
 void check_getcpu(Case &t, const void *function)
 {
 	const long cpus = sysconf(_SC_NPROCESSORS_CONF);
@@ -390,7 +381,7 @@ void check_getcpu(Case &t, const void *function)
 	for (unsigned int i = 0; i < static_cast<unsigned long>(cpus); i++) {
 		unsigned int cpu = ~0U, node = ~0U, want_node = ~1U;
 
-		if (!pin(i))
+		if (!cpus::pin(static_cast<int>(i)))
 			continue;
 		vdso::system_call(SYS_getcpu, 0, arg(&want_node));
 		same_end(t, vdso::call(function, arg(&cpu), arg(&node)),

@@ -3,6 +3,7 @@
  * Whether two CPUs agree on what was before what: see litmus.h.
  */
 #include "litmus.h"
+#include "cpus.h"
 
 #include <algorithm>
 #include <atomic>
@@ -11,9 +12,6 @@
 #include <cinttypes>
 #include <cstddef>
 #include <thread>
-
-#include <pthread.h>
-#include <sched.h>
 
 namespace litmus
 {
@@ -56,28 +54,6 @@ void fence()
 #endif
 }
 
-std::vector<int> usable_cpus()
-{
-	std::vector<int> cpus;
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	sched_getaffinity(0, sizeof(set), &set);
-	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-		if (CPU_ISSET(static_cast<std::size_t>(cpu), &set))
-			cpus.push_back(cpu);
-	return cpus;
-}
-
-void pin(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(static_cast<std::size_t>(cpu), &set);
-	pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
-}
-
 /* What one thread counts; only it writes */
 class alignas(line_bytes) Counter
 {
@@ -118,17 +94,17 @@ class Race {
 	Result run(const Work &first, const Work &second,
 		   std::int64_t milliseconds)
 	{
-		const std::vector<int> cpus = usable_cpus();
+		const std::vector<int> numbers = cpus::usable();
 		std::array<Counter, 2> counters;
 		Result result;
 
 		{
 			const std::jthread a([&] {
-				pin(cpus.front());
+				cpus::pin(numbers.front());
 				first(*this, counters[0]);
 			});
 			const std::jthread b([&] {
-				pin(cpus.back());
+				cpus::pin(numbers.back());
 				second(*this, counters[1]);
 			});
 
@@ -366,7 +342,7 @@ Result one_cpu(const Clock &clock, std::int64_t milliseconds)
 	Counter counter;
 	Result result;
 
-	pin(usable_cpus().front());
+	cpus::pin(cpus::usable().front());
 	std::int64_t last = clock.now();
 	const std::int64_t end = last + milliseconds * nsec_per_msec;
 
@@ -383,7 +359,7 @@ Result one_cpu(const Clock &clock, std::int64_t milliseconds)
 
 bool have_two_cpus()
 {
-	return usable_cpus().size() > 1;
+	return cpus::usable().size() > 1;
 }
 
 Verdict judge(const Loop &loop, Read read, const Result &result)

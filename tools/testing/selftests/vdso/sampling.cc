@@ -3,12 +3,12 @@
  * Taking very many brackets: see sampling.h.
  */
 #include "sampling.h"
+#include "cpus.h"
 
 #include <algorithm>
 #include <cstring>
 #include <thread>
 
-#include <pthread.h>
 #include <sched.h>
 
 namespace sampling
@@ -25,28 +25,6 @@ constexpr unsigned int enough_samples = 100;
 constexpr unsigned int enough_steps = 20;
 constexpr std::int64_t patience = 30 * clocks::nsec_per_sec;
 
-std::vector<int> usable_cpus()
-{
-	std::vector<int> cpus;
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	sched_getaffinity(0, sizeof(set), &set);
-	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-		if (CPU_ISSET(static_cast<std::size_t>(cpu), &set))
-			cpus.push_back(cpu);
-	return cpus;
-}
-
-void pin(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(static_cast<std::size_t>(cpu), &set);
-	pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
-}
-
 bool sampled_enough(const std::vector<Tally> &tallies,
 		    const steer::Disturber *disturber)
 {
@@ -61,19 +39,19 @@ bool sampled_enough(const std::vector<Tally> &tallies,
 
 std::size_t thread_count()
 {
-	return std::max<std::size_t>(2, usable_cpus().size());
+	return std::max<std::size_t>(2, cpus::usable().size());
 }
 
 void on_all_cpus(const std::function<void(std::size_t thread)> &work)
 {
-	std::vector<int> cpus = usable_cpus();
+	std::vector<int> numbers = cpus::usable();
 	std::vector<std::jthread> threads;
 
-	if (cpus.size() == 1)
-		cpus.push_back(cpus[0]);
-	for (std::size_t i = 0; i < cpus.size(); i++)
-		threads.emplace_back([&work, i, cpu = cpus[i]] {
-			pin(cpu);
+	if (numbers.size() == 1)
+		numbers.push_back(numbers[0]);
+	for (std::size_t i = 0; i < numbers.size(); i++)
+		threads.emplace_back([&work, i, cpu = numbers[i]] {
+			cpus::pin(cpu);
 			work(i);
 		});
 }

@@ -38,6 +38,7 @@
 #include <unistd.h>
 
 #include "clocks.h"
+#include "cpus.h"
 #include "ktap.h"
 #include "vdso.h"
 
@@ -230,13 +231,9 @@ std::int64_t print(ktap::Case &t, const Row &row, const char *column,
 void stay_on_this_cpu()
 {
 	const int cpu = sched_getcpu();
-	cpu_set_t set;
 
-	if (cpu < 0)
-		return;
-	CPU_ZERO(&set);
-	CPU_SET(static_cast<std::size_t>(cpu), &set);
-	sched_setaffinity(0, sizeof(set), &set);
+	if (cpu >= 0)
+		cpus::pin(cpu);
 }
 
 void measure_row(ktap::Case &t, const Row &row)
