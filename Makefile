@@ -81,7 +81,8 @@ help:
 #: To work on a series:
 #:   refresh      fold edits into the commits that own them and write the mails anew;
 #:                FROM=<repository>:<branch> takes the commits of a branch instead
-#:   series       render the mails under your name with a cover letter: build/outgoing/
+#:   series       render the mails under your name with a cover letter:
+#:                build/outgoing/<ARCH>-<KERNEL>/
 #:   check        lints, mails against tree, error paths, everything built and booted
 #:   check-full   check and what takes longer
 #:   check-bisect build every commit of the series for every machine

@@ -157,7 +157,7 @@ check "applied by hand, refresh writes them" sh -c "make -C '$here' refresh && d
 
 # Mails for the list.
 check "series" go series
-check "under the person's name, signed off, with a cover" sh -c "cd '$here/build/outgoing' && [ \$(ls | wc -l) = 4 ] &&
+check "under the person's name, signed off, with a cover" sh -c "cd '$here/build/outgoing/powerpc-5.10' && [ \$(ls | wc -l) = 4 ] &&
 	grep -l 'Signed-off-by: Person <person@localhost>' 000[1-3]-* | grep -c . | grep -q 3 && grep -q 'PATCH 0/3' 0000-*"
 check "nobody's name: refused" says "whose name" env -u GIT_AUTHOR_NAME -u GIT_AUTHOR_EMAIL HOME="$dir" GIT_CONFIG_NOSYSTEM=1 \
 	make -C "$here" series

@@ -120,7 +120,7 @@ check_checkpatch()
 	for _arch in $ARCHS; do
 		GIT_AUTHOR_NAME=Submitter GIT_AUTHOR_EMAIL=submitter@localhost \
 			GIT_COMMITTER_NAME=Submitter GIT_COMMITTER_EMAIL=submitter@localhost make_ series ARCH="$_arch"
-		for f in "$O"/outgoing/*.patch; do
+		for f in "$O/outgoing/$_arch-$KERNEL"/*.patch; do
 			_more=
 			case $f in
 			*/0000-*) continue ;;

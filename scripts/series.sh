@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The series as mails that can be sent: build/outgoing/, under the person's name, signed
-# off, numbered, with a cover letter. REROLL=2 makes them v2.
+# The series as mails that can be sent: build/outgoing/<ARCH>-<KERNEL>/, under the person's
+# name, signed off, numbered, with a cover letter. REROLL=2 makes them v2.
 #
 # The mails in patches/ name nobody, because who submits them is not known there. The
 # cover's text is patches/<ARCH>-<KERNEL>/cover, subject first; the list of
@@ -26,7 +26,8 @@ mails=$(mail_files)
 lock "series-$KERNEL-$ARCH"
 new_log "series-$KERNEL-$ARCH"
 scratch=$O/.series-$KERNEL-$ARCH.tmp
-new=$O/.outgoing.tmp
+new=$O/.series-$KERNEL-$ARCH.out
+out=$O/outgoing/$(basename "$SERIES")
 # shellcheck disable=SC2154 # assigned by the trap itself
 trap 'rc=$?; rm -rf "$scratch" "$new"; exit $rc' EXIT
 trap 'exit 130' INT
@@ -107,6 +108,7 @@ step "$(count_mails "$mails") by $name <$email>" apply_as_person ||
 render >>"$LOG" 2>&1 || die "git format-patch failed; see $(rel "$LOG")"
 fill_cover "$(echo "$new"/*0000-cover-letter.patch)"
 
-rm -rf "$O/outgoing"
-mv "$new" "$O/outgoing"
-say "$(rel "$O/outgoing"): look at the cover letter, then git send-email $(rel "$O/outgoing")/*.patch"
+mkdir -p "$O/outgoing"
+rm -rf "$out"
+mv "$new" "$out"
+say "$(rel "$out"): look at the cover letter, then git send-email $(rel "$out")/*.patch"
