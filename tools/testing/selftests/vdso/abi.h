@@ -11,6 +11,11 @@
 namespace abi
 {
 
+/* For add_image(): what it does on every architecture */
+void check_soname(ktap::Case &t, const vdso::Image &image, const char *want);
+void check_found(ktap::Case &t, const vdso::Image &image,
+		 const vdso::Symbol &symbol);
+
 /* What the image exports, and where it is mapped */
 void add_image(ktap::Suite &suite, const vdso::Image &image);
 

@@ -105,14 +105,8 @@ void check_lookup(Case &t, const Image &image)
 	t.check(image.has_gnu_hash(), "no DT_GNU_HASH");
 	if (t.failed())
 		return;
-	for (const auto &symbol : image.symbols()) {
-		const void *address = vdso::at<const void>(symbol.address);
-
-		t.check(image.find_sysv(symbol.name) == address,
-			"DT_HASH finds another %s", symbol.name.c_str());
-		t.check(image.find_gnu(symbol.name) == address,
-			"DT_GNU_HASH finds another %s", symbol.name.c_str());
-	}
+	for (const auto &symbol : image.symbols())
+		abi::check_found(t, image, symbol);
 	for (const char *name : { "__kernel_no_such", "", "clock_gettime" })
 		t.check(!image.find_sysv(name) && !image.find_gnu(name),
 			"finds '%s'", name);
@@ -234,7 +228,7 @@ void add_image(ktap::Suite &suite, const Image &image)
 		const char *want =
 			wide ? "linux-vdso64.so.1" : "linux-vdso32.so.1";
 
-		t.check(image.soname() == want, "%s", image.soname().c_str());
+		check_soname(t, image, want);
 	});
 	suite.add("[vdso] mapping",
 		  [=](Case &t) { check_vdso_mapping(t, image); });

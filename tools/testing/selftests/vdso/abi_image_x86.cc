@@ -65,16 +65,9 @@ void check_symbols(Case &t, const Image &image)
 
 void check_lookup(Case &t, const Image &image)
 {
-	for (const auto &symbol : image.symbols()) {
-		const void *address = vdso::at<const void>(symbol.address);
-
-		if (symbol.version != vdso::version)
-			continue;
-		t.check(image.find_sysv(symbol.name) == address,
-			"DT_HASH finds another %s", symbol.name.c_str());
-		t.check(image.find_gnu(symbol.name) == address,
-			"DT_GNU_HASH finds another %s", symbol.name.c_str());
-	}
+	for (const auto &symbol : image.symbols())
+		if (symbol.version == vdso::version)
+			abi::check_found(t, image, symbol);
 	t.check(!image.find_sysv("__vdso_no_such") &&
 			!image.find_gnu("__vdso_no_such"),
 		"finds what is not there");
@@ -114,7 +107,7 @@ void add_image(ktap::Suite &suite, const Image &image)
 #else
 		const char *want = "linux-gate.so.1";
 #endif
-		t.check(image.soname() == want, "%s", image.soname().c_str());
+		check_soname(t, image, want);
 	});
 	suite.add("mappings", [=](Case &t) { check_mappings(t, image); });
 }
