@@ -12,13 +12,13 @@
 #include "count.h"
 #include "diff.h"
 #include "image.h"
+#include "main.h"
 #include "torture.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <exception>
 #include <filesystem>
 #include <fstream>
 
@@ -194,12 +194,5 @@ int lab_main(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	try {
-		return lab_main(argc, argv);
-	} catch (const vdso::user_error &e) {
-		fmt::print(stderr, "vdso-lab: {}\n", e.what);
-	} catch (const std::exception &e) {
-		fmt::print(stderr, "vdso-lab: {}\n", e.what());
-	}
-	return 2;
+	return vdso::run_main("vdso-lab", lab_main, argc, argv);
 }

@@ -6,12 +6,11 @@
 #include "native_bench.h"
 #include "native_check.h"
 #include "image.h"
+#include "main.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include <cstdio>
-#include <exception>
 #include <filesystem>
 #include <fstream>
 
@@ -78,12 +77,5 @@ int native_main(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	try {
-		return native_main(argc, argv);
-	} catch (const vdso::user_error &e) {
-		fmt::print(stderr, "vdso-native: {}\n", e.what);
-	} catch (const std::exception &e) {
-		fmt::print(stderr, "vdso-native: {}\n", e.what());
-	}
-	return 2;
+	return vdso::run_main("vdso-native", native_main, argc, argv);
 }

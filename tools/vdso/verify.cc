@@ -3,13 +3,13 @@
  * vdso-verify: proves the calling convention of a vDSO image as it was built.
  */
 #include "disasm.h"
+#include "main.h"
 #include "verify.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <exception>
 
 namespace
 {
@@ -73,12 +73,5 @@ int verify_main(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	try {
-		return verify_main(argc, argv);
-	} catch (const vdso::user_error &e) {
-		fmt::print(stderr, "vdso-verify: {}\n", e.what);
-	} catch (const std::exception &e) {
-		fmt::print(stderr, "vdso-verify: {}\n", e.what());
-	}
-	return 2;
+	return vdso::run_main("vdso-verify", verify_main, argc, argv);
 }
