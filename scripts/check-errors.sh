@@ -5,30 +5,13 @@
 # and leave what was there as it was. Prints KTAP. Nothing here is built or booted.
 
 . "$(dirname "$0")/lib.sh"
+. "$TOP/scripts/check-lib.sh"
 
 dir=$O/check/errors
-number=0 failures=0
 
 rm -rf "$dir"
 mkdir -p "$dir"
 cd "$TOP"
-
-# expect NAME WORDS COMMAND...: it fails, and says WORDS.
-expect()
-{
-	_name=$1 _words=$2
-	shift 2
-	number=$((number + 1))
-	_status=0
-	"$@" >"$dir/output" 2>&1 </dev/null || _status=$?
-	if [ $_status -ne 0 ] && grep -q -e "$_words" "$dir/output"; then
-		echo "ok $number $_name"
-	else
-		sed 's/^/# /' "$dir/output"
-		echo "not ok $number $_name # status $_status, no line with: $_words"
-		failures=$((failures + 1))
-	fi
-}
 
 make_in()
 {
@@ -59,24 +42,16 @@ if mkdir -p "$dir/small" && mount -t tmpfs -o size=20m none "$dir/small" 2>/dev/
 	expect "full disk" "disk full, .* MB free" make_in . O="$dir/small/build" KERNEL_TARBALL="$dir/big.tar" source
 	umount "$dir/small"
 else
-	number=$((number + 1))
-	echo "ok $number full disk # SKIP mounting a small disk is for root"
+	skip "full disk" "mounting a small disk is for root"
 fi
 
 # Cut off while it unpacks: nothing half made stays, and nothing is in the way of the next.
 if ls "$CACHE"/source/linux-source-5.10_*.deb >/dev/null 2>&1; then
 	expect "source cut off" "" timeout -s INT 5 "${MAKE:-make}" O="$dir/build-int" source
 	left=$(find "$dir/build-int" -mindepth 1 -maxdepth 1 ! -name log ! -name '.*.lock')
-	number=$((number + 1))
-	if [ -z "$left" ]; then
-		echo "ok $number nothing half made is left"
-	else
-		echo "not ok $number nothing half made is left # $left"
-		failures=$((failures + 1))
-	fi
+	check "nothing half made is left" test -z "$left"
 else
-	number=$((number + 1))
-	echo "ok $number source cut off # SKIP no package in the cache, so the time it takes is unknown"
+	skip "source cut off" "no package in the cache, so the time it takes is unknown"
 fi
 
 # A package that is missing is named; without root and a terminal, the command to type. The
@@ -90,11 +65,9 @@ elif runuser -u nobody -- test -r "$TOP/scripts/deps.sh"; then
 	expect "missing package" "sudo apt-get install .*bison" runuser -u nobody -- \
 		env PATH="$dir/bin:/usr/sbin" O="$dir/nobody" "$TOP/scripts/deps.sh" kernel
 else
-	number=$((number + 1))
-	echo "ok $number missing package # SKIP a person who is not root cannot read $TOP"
+	skip "missing package" "a person who is not root cannot read $TOP"
 fi
 rm "$dir/bin/apt-get"
 expect "missing package, no apt-get" "missing.*: bison" env PATH="$dir/bin:/usr/sbin" scripts/deps.sh kernel
 
-echo "1..$number"
-[ $failures -eq 0 ]
+finish_checks

@@ -5,10 +5,10 @@
 # four files, given as KERNEL_TREE=, so that each step takes a second. Prints KTAP.
 
 . "$(dirname "$0")/lib.sh"
+. "$TOP/scripts/check-lib.sh"
 
 dir=$O/check/series
 here=$dir/here kernel=$dir/kernel
-number=0 failures=0
 mails=$here/patches/powerpc-5.10
 tree=$here/build/linux-5.10-powerpc
 
@@ -16,38 +16,9 @@ export GIT_AUTHOR_NAME=Person GIT_AUTHOR_EMAIL=person@localhost
 export GIT_COMMITTER_NAME=Person GIT_COMMITTER_EMAIL=person@localhost
 unset KERNEL ARCH MACHINE O V FROM REROLL KERNEL_TREE KERNEL_TARBALL MAKEFLAGS MAKELEVEL 2>/dev/null || :
 
-# check NAME COMMAND...
-check()
-{
-	_name=$1
-	shift
-	number=$((number + 1))
-	if "$@" >"$dir/output" 2>&1 </dev/null; then
-		echo "ok $number $_name"
-	else
-		sed 's/^/# /' "$dir/output"
-		echo "not ok $number $_name"
-		failures=$((failures + 1))
-	fi
-}
-
 go()
 {
 	make -C "$here" KERNEL_TREE="$kernel" "$@"
-}
-
-# says WORDS COMMAND...: it fails, and says WORDS in one line.
-says()
-{
-	_words=$1
-	shift
-	if "$@" >"$dir/said" 2>&1; then
-		cat "$dir/said"
-		echo "did not fail"
-		return 1
-	fi
-	cat "$dir/said"
-	grep -q -e "$_words" "$dir/said"
 }
 
 in_tree()
@@ -180,5 +151,4 @@ check "and nothing is left in the person's repository" sh -c "[ \"\$(git -C '$ke
 echo edit >>"$kernel/Makefile"
 check "uncommitted work in KERNEL_TREE: refused" says "not committed" go source
 
-echo "1..$number"
-[ $failures -eq 0 ]
+finish_checks
