@@ -250,7 +250,7 @@ check_kunit_uml()
 	make_ apply
 	(cd "$TREE" && python3 tools/testing/kunit/kunit.py run --build_dir "$O/kunit/uml" --jobs "$(nproc)") >"$O/check/kunit-uml"
 	cat "$O/check/kunit-uml"
-	! grep -q -e FAILED -e CRASHED "$O/check/kunit-uml"
+	! grep -q -e FAILED -e CRASHED "$O/check/kunit-uml" || return 1
 	grep -q 'Testing complete. [1-9]' "$O/check/kunit-uml"
 }
 
