@@ -152,10 +152,10 @@ VmConfig vm_config(const Arguments &arguments, const Machine &machine,
 	VmConfig config{ .machine = machine,
 			 .kernel = arguments.kernel,
 			 .initrd = arguments.initrd,
-			 .append = fmt::format(
-				 "cvdso.variant={} cvdso.mode={}",
-				 arguments.variant,
-				 arguments.kunit_only ? "kunit" : mode),
+			 .append = fmt::format("cvdso.variant={} cvdso.mode={}",
+					       arguments.variant,
+					       arguments.kunit_only ? "kunit" :
+								      mode),
 			 .accel = accel.name };
 	std::string more = machine.get(append_key(mode), "");
 
@@ -570,7 +570,8 @@ int run(int argc, char **argv)
 	Arguments arguments;
 	CLI::App app("boots a machine in QEMU and judges what it says");
 	auto *test = app.add_subcommand("test", "run the guest's tests");
-	auto *kunit = app.add_subcommand("kunit", "run the kernel's unit tests");
+	auto *kunit =
+		app.add_subcommand("kunit", "run the kernel's unit tests");
 	auto *command = app.add_subcommand("run", "run one command in it");
 
 	app.require_subcommand(1);

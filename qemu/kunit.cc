@@ -85,8 +85,8 @@ void KunitLog::close()
 	if (!parser_)
 		return;
 	if (name_ == module)
-		parser_->line(fmt::format("1..{}",
-					  parser_->root().subtests.size()));
+		parser_->line(
+			fmt::format("1..{}", parser_->root().subtests.size()));
 	parser_->finish();
 	for (const auto &error : parser_->errors())
 		errors_.push_back(fmt::format("{}: {}", name_, error));
@@ -95,10 +95,10 @@ void KunitLog::close()
 		return suite.status == Status::fail;
 	};
 	run.name = name_;
-	run.status = std::any_of(run.subtests.begin(), run.subtests.end(),
-				 failed) ?
-			     Status::fail :
-			     Status::pass;
+	run.status =
+		std::any_of(run.subtests.begin(), run.subtests.end(), failed) ?
+			Status::fail :
+			Status::pass;
 	/* A kernel without any suite has a plan for none. */
 	if (!run.subtests.empty())
 		runs_.push_back(std::move(run));

@@ -182,8 +182,10 @@ std::string library_path()
 std::vector<std::string> environment(const Options &options)
 {
 	return { "LD_LIBRARY_PATH=" + library_path(),
-		 std::string("PATH=") + user_files + ":/bin", "HOME=/tmp",
-		 "TERM=vt102", "CVDSO_VARIANT=" + options.at("variant"),
+		 std::string("PATH=") + user_files + ":/bin",
+		 "HOME=/tmp",
+		 "TERM=vt102",
+		 "CVDSO_VARIANT=" + options.at("variant"),
 		 "CVDSO_WITHOUT=" + options.at("without") };
 }
 
@@ -453,12 +455,9 @@ int main()
 	mount_all();
 	ensure_standard_files();
 
-	Options options{ { "mode", "test" },
-			 { "variant", "" },
-			 { "guest", "" },
-			 { "without", "" },
-			 { "verdict", "console" },
-			 { "end", "poweroff" } };
+	Options options{ { "mode", "test" },	   { "variant", "" },
+			 { "guest", "" },	   { "without", "" },
+			 { "verdict", "console" }, { "end", "poweroff" } };
 	for (const auto &[key, value] :
 	     parse_command_line(read_file("/proc/cmdline")))
 		options[key] = value;

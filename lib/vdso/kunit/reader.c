@@ -11,12 +11,12 @@
 #include <linux/processor.h>
 #include <linux/string.h>
 
-/* No other CPU is here, but the test in place of one. */
 static void kunit_barrier(void);
 static void kunit_relax(void);
 
 #undef smp_rmb
 #undef cpu_relax
+/* No other CPU is here, but the test in place of one. */
 #define smp_rmb()				kunit_barrier()
 #define cpu_relax()				kunit_relax()
 

@@ -13,10 +13,10 @@
 #include <linux/string.h>
 #include <linux/timekeeper_internal.h>
 
-/* No other CPU is here, but the test in place of one. */
 static void kunit_barrier(void);
 
 #undef smp_wmb
+/* No other CPU is here, but the test in place of one. */
 #define smp_wmb()			kunit_barrier()
 
 #include "vdso_kunit.h"

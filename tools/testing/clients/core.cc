@@ -43,7 +43,8 @@ std::uintptr_t program_counter(pid_t pid)
 	return static_cast<std::uintptr_t>(
 		/* NOLINTNEXTLINE(performance-no-int-to-ptr) */
 		ptrace(PTRACE_PEEKUSER, pid,
-		       reinterpret_cast<void *>(index * sizeof(long)), nullptr));
+		       reinterpret_cast<void *>(index * sizeof(long)),
+		       nullptr));
 }
 
 } // namespace

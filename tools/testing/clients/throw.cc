@@ -97,7 +97,8 @@ int main(int argc, char **argv)
 {
 	constexpr long interval_usec = 700;
 	const unsigned long wanted = argc > 1 ? std::stoul(argv[1]) : 1000;
-	const itimerval interval = { { 0, interval_usec }, { 0, interval_usec } };
+	const itimerval interval = { { 0, interval_usec },
+				     { 0, interval_usec } };
 	std::set<std::uintptr_t> places;
 	struct sigaction action {};
 
@@ -121,7 +122,7 @@ int main(int argc, char **argv)
 	const itimerval never{};
 
 	setitimer(ITIMER_REAL, &never, nullptr);
-	printf("%lu exceptions out of the vDSO, from %zu instructions\n", wanted,
-	       places.size());
+	printf("%lu exceptions out of the vDSO, from %zu instructions\n",
+	       wanted, places.size());
 	return places.size() > 1 ? 0 : 1;
 }
