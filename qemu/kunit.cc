@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <set>
 
 namespace
 {
@@ -161,12 +162,11 @@ std::vector<std::string> compare_module(const KunitLog &log)
 				"{}: {} built in, {} in the module", name,
 				to_string(same->second), to_string(status)));
 	}
+	std::set<std::string> suites;
+	for (const auto &test : loaded)
+		suites.insert(suite_of(test.first));
 	for (const auto &[name, status] : inside) {
-		bool has_suite = std::any_of(
-			loaded.begin(), loaded.end(), [&](const auto &other) {
-				return suite_of(other.first) == suite_of(name);
-			});
-		if (has_suite && !loaded.contains(name))
+		if (suites.contains(suite_of(name)) && !loaded.contains(name))
 			lines.push_back(fmt::format(
 				"{}: built in, but not in the module", name));
 	}

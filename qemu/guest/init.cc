@@ -302,12 +302,13 @@ void load_modules(const Verdict &verdict)
 		UniqueFd file(open(module.c_str(), O_RDONLY | O_CLOEXEC));
 
 		say("load " + name);
-		bool loaded = !syscall(SYS_finit_module, file.get(), "", 0);
-		std::string reason =
-			loaded ? "" : std::string(" # ") + strerror(errno);
-		verdict.write((loaded ? "ok " : "not ok ") +
-			      std::to_string(++number) + " " + name + reason +
-			      "\n");
+		std::string line = "ok " + std::to_string(++number);
+
+		if (syscall(SYS_finit_module, file.get(), "", 0)) {
+			line.insert(0, "not ");
+			name.append(" # ").append(strerror(errno));
+		}
+		verdict.write(line.append(" ").append(name).append("\n"));
 	}
 }
 

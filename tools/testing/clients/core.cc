@@ -40,11 +40,11 @@ std::uintptr_t program_counter(pid_t pid)
 #else
 	constexpr std::uintptr_t index = 12; /* EIP */
 #endif
+	/* NOLINTNEXTLINE(performance-no-int-to-ptr) */
+	auto *offset = reinterpret_cast<void *>(index * sizeof(long));
+
 	return static_cast<std::uintptr_t>(
-		/* NOLINTNEXTLINE(performance-no-int-to-ptr) */
-		ptrace(PTRACE_PEEKUSER, pid,
-		       reinterpret_cast<void *>(index * sizeof(long)),
-		       nullptr));
+		ptrace(PTRACE_PEEKUSER, pid, offset, nullptr));
 }
 
 } // namespace

@@ -54,7 +54,7 @@ int update(unsigned int round)
 	}
 }
 
-Meanwhile::Meanwhile(What what, unsigned int pause, bool urgent)
+Meanwhile::Meanwhile(const What &what, unsigned int pause, bool urgent)
 {
 	void *page = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE,
 			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -50,7 +50,7 @@ class Meanwhile {
 	using What = std::function<int(unsigned int round)>;
 
 	/* pause in microseconds; urgent: before anything else that could run */
-	Meanwhile(What what, unsigned int pause, bool urgent = false);
+	Meanwhile(const What &what, unsigned int pause, bool urgent = false);
 	~Meanwhile();
 	Meanwhile(const Meanwhile &) = delete;
 	Meanwhile &operator=(const Meanwhile &) = delete;

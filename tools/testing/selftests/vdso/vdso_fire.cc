@@ -231,6 +231,7 @@ void read_all(Case &t, const std::vector<Source> &sources, bool stepped,
 		const clocks::Deadline end(patience);
 		std::vector<Reader> readers;
 
+		readers.reserve(sources.size());
 		for (const Source &source : sources)
 			readers.emplace_back(source, monotonic, distance,
 					     stepped);
@@ -239,7 +240,7 @@ void read_all(Case &t, const std::vector<Source> &sources, bool stepped,
 				for (Reader &reader : readers)
 					reader.read(tallies[thread]);
 			/* Each one with two of the monotonic clock */
-			reads += 3 * batch * readers.size();
+			reads += 3UL * batch * readers.size();
 		}
 	});
 	for (const sampling::Tally &tally : tallies)
@@ -564,6 +565,7 @@ int spawn(const std::string &program, bool share_memory)
 	char name[] = "vdso_fire", option[] = "--read-once";
 	char *const arguments[] = { name, option, nullptr };
 	int status = 0;
+	/* NOLINTBEGIN(clang-analyzer-*Vfork,clang-analyzer-*vfork): it is what is tested */
 	const pid_t pid = share_memory ? vfork() : fork();
 
 	if (pid == 0) {
@@ -571,6 +573,7 @@ int spawn(const std::string &program, bool share_memory)
 		_exit(127);
 	}
 	waitpid(pid, &status, 0);
+	/* NOLINTEND(clang-analyzer-*Vfork,clang-analyzer-*vfork) */
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
