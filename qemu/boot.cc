@@ -66,6 +66,7 @@ struct Arguments {
 	bool interactive = false;
 	std::string append; /* to the kernel's command line */
 	int limit = 3600;
+	unsigned output = 64; /* MiB that a guest may print */
 	int silence = 0; /* 0: as the machine says */
 };
 
@@ -83,7 +84,11 @@ class Tail {
 	void print() const
 	{
 		for (const auto &line : lines_)
-			fmt::print(stderr, "    | {}\n", line);
+			fmt::print(stderr, "    | {}\n", printable(line));
+	}
+	std::string last() const
+	{
+		return lines_.empty() ? "" : printable(lines_.back());
 	}
 
     private:
@@ -114,9 +119,16 @@ class ResultFile {
 	{
 		stream_ << text << '\n' << std::flush;
 	}
+	/* A full disk shows here at the latest. */
 	void keep()
 	{
 		stream_.close();
+		if (!stream_)
+			throw UserError(fmt::format(
+				"cannot write {}, {} MB are free there",
+				path_.string(),
+				fs::space(path_.parent_path()).available >>
+					20));
 		fs::rename(temporary_, path_);
 	}
 	const fs::path &path() const
@@ -171,6 +183,9 @@ VmConfig vm_config(const Arguments &arguments, const Machine &machine,
 		arguments.silence ? arguments.silence :
 				    machine.number("TIMEOUT"));
 	config.limit = std::chrono::seconds(arguments.limit);
+	/* What a person's command prints is theirs to say. */
+	if (!arguments.results.empty())
+		config.output_limit = size_t(arguments.output) << 20;
 	return config;
 }
 
@@ -188,6 +203,7 @@ VmConfig host_config(const Arguments &arguments, const Machine &host,
 	config.more_args = guest.machine.words("HOST_ARGS");
 	config.silence = guest.silence;
 	config.limit = guest.limit;
+	config.output_limit = guest.output_limit;
 	return config;
 }
 
@@ -249,8 +265,11 @@ std::optional<Machine> find_host(const Arguments &arguments,
 }
 
 /* In words, or empty if the guest switched itself off as it should. */
-std::string describe_end(const VmResult &vm, const VmConfig &config)
+std::string describe_end(const VmResult &vm, const VmConfig &config,
+			 const Tail &tail)
 {
+	constexpr int not_started = 127;
+
 	switch (vm.end) {
 	case VmEnd::silent:
 		return fmt::format("guest silent for {} s",
@@ -258,6 +277,9 @@ std::string describe_end(const VmResult &vm, const VmConfig &config)
 	case VmEnd::over_limit:
 		return fmt::format("guest still running after {} s",
 				   config.limit.count());
+	case VmEnd::flooding:
+		return fmt::format("guest printed more than {} MiB",
+				   config.output_limit >> 20);
 	case VmEnd::lingering:
 		return "guest did not switch itself off";
 	case VmEnd::interrupted:
@@ -265,9 +287,14 @@ std::string describe_end(const VmResult &vm, const VmConfig &config)
 	case VmEnd::exited:
 		break;
 	}
+	if (vm.status == not_started)
+		return fmt::format("cannot start {}: is it installed? "
+				   "'make deps' does that",
+				   tail.last());
 	if (vm.status)
-		return fmt::format("{} ended with status {}",
-				   config.machine.get("QEMU"), vm.status);
+		return fmt::format("{} ended with status {}: {}",
+				   config.machine.get("QEMU"), vm.status,
+				   tail.last());
 	return "";
 }
 
@@ -334,7 +361,7 @@ class TestBoot {
 		fatal_ = fatal_ || is_fatal(line);
 		if (is_trouble(line) && trouble_count_++ < trouble_shown)
 			problems_.push_back(
-				fmt::format("kernel log: {}", line));
+				fmt::format("kernel log: {}", printable(line)));
 		size_t at = line.find(banner);
 		if (at != std::string_view::npos && kernel_.empty())
 			kernel_ = line.substr(at + banner.size());
@@ -349,7 +376,7 @@ class TestBoot {
 
 	void judge(const VmResult &vm)
 	{
-		std::string end = describe_end(vm, config_);
+		std::string end = describe_end(vm, config_, tail_);
 
 		if (trouble_count_ > trouble_shown)
 			problems_.push_back(
@@ -402,7 +429,8 @@ void show_problems(const std::string &who,
 		   const fs::path &log)
 {
 	for (const auto &problem : problems)
-		fmt::print(stderr, "qemu-test: {}: {}\n", who, problem);
+		fmt::print(stderr, "qemu-test: {}: {}\n", who,
+			   printable(problem));
 	fmt::print(stderr, "qemu-test: {}: the last lines, all are in {}:\n",
 		   who, log.string());
 	tail.print();
@@ -473,8 +501,7 @@ int test_machine(const Arguments &arguments)
 	}
 	log.keep();
 	tap.keep();
-	save_result(result, json.string() + ".new");
-	fs::rename(json.string() + ".new", json);
+	save_result(result, json);
 	show_step(result, who, tap.path());
 	return result.good() ? 0 : status_failed;
 }
@@ -521,7 +548,7 @@ int run_command(const Arguments &arguments)
 		run_vm(config, { [&](auto piece) { log.feed(piece); }, pass_on,
 				 [&] { return fatal || status; } });
 	log.end();
-	std::string end = describe_end(vm, config);
+	std::string end = describe_end(vm, config, tail);
 	if (status && end.empty()) {
 		/* make, which started this, turns any status into a 2. */
 		if (*status)
@@ -561,6 +588,8 @@ void common_options(CLI::App &command, Arguments &arguments)
 		->check(CLI::IsMember({ "kvm", "nested", "tcg", "" }));
 	command.add_option("--limit", arguments.limit,
 			   "seconds that a boot may take");
+	command.add_option("--output", arguments.output,
+			   "MiB that a guest under test may print");
 	command.add_option("--silence", arguments.silence,
 			   "seconds of silence that mean a hang");
 }

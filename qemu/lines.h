@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Console output arrives in pieces; this hands it on in lines. */
+/*
+ * Console output arrives in pieces; this hands it on in lines. A guest that went
+ * wrong may print anything, and no end of a line for ever.
+ */
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -20,6 +24,8 @@ class LineSplitter {
 				flush();
 			else if (c != '\r')
 				partial_ += c;
+			if (partial_.size() == longest)
+				flush();
 		}
 	}
 	/* An unfinished last line counts, too. */
@@ -30,6 +36,8 @@ class LineSplitter {
 	}
 
     private:
+	static constexpr std::size_t longest = 1 << 16;
+
 	void flush()
 	{
 		sink_(partial_);
@@ -39,3 +47,15 @@ class LineSplitter {
 	Sink sink_;
 	std::string partial_;
 };
+
+/* For a terminal, which a guest's bytes shall not command. */
+inline std::string printable(std::string_view line)
+{
+	constexpr std::size_t enough = 400;
+	std::string text(line.substr(0, enough));
+
+	std::replace_if(
+		text.begin(), text.end(),
+		[](char c) { return c != '\t' && (c < ' ' || c > '~'); }, '?');
+	return line.size() > enough ? text + "..." : text;
+}

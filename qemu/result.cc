@@ -103,11 +103,19 @@ void MachineResult::add(const std::string &mode, const KtapTest &root)
 
 void save_result(const MachineResult &result, const std::filesystem::path &file)
 {
-	std::ofstream stream(file);
+	/* A guest may have said what is no UTF-8. */
+	constexpr auto any_bytes = nlohmann::json::error_handler_t::replace;
+	const std::string temporary = file.string() + ".new";
+	std::ofstream stream(temporary);
 
-	stream << nlohmann::json(result).dump(2) << '\n';
-	if (!stream.flush())
+	stream << nlohmann::json(result).dump(2, ' ', false, any_bytes) << '\n';
+	stream.close();
+	if (!stream) {
+		std::error_code ignored;
+		std::filesystem::remove(temporary, ignored);
 		throw UserError(fmt::format("cannot write {}", file.string()));
+	}
+	std::filesystem::rename(temporary, file);
 }
 
 MachineResult load_result(const std::filesystem::path &file)

@@ -243,6 +243,7 @@ class Vm {
 		if (count <= 0)
 			return false;
 		heard_ = Clock::now();
+		printed_ += static_cast<size_t>(count);
 		sink(std::string_view(buffer.data(),
 				      static_cast<size_t>(count)));
 		return true;
@@ -269,6 +270,8 @@ class Vm {
 			return VmEnd::lingering;
 		if (config_.interactive)
 			return std::nullopt;
+		if (config_.output_limit && printed_ > config_.output_limit)
+			return VmEnd::flooding;
 		if (now - heard_ > config_.silence)
 			return VmEnd::silent;
 		if (config_.limit.count() && now - started_ > config_.limit)
@@ -329,6 +332,7 @@ class Vm {
 	Clock::time_point started_;
 	Clock::time_point heard_;
 	std::optional<Clock::time_point> settled_;
+	size_t printed_ = 0;
 };
 
 } /* namespace */

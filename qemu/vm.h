@@ -27,12 +27,14 @@ struct VmConfig {
 	bool interactive = false;
 	std::chrono::seconds silence{};
 	std::chrono::seconds limit{};
+	std::size_t output_limit = 0; /* bytes of both consoles, 0: any */
 };
 
 enum class VmEnd {
 	exited, /* by itself */
 	silent,
 	over_limit,
+	flooding, /* printed more than it may */
 	lingering, /* settled long ago, but still there */
 	interrupted,
 };

@@ -36,15 +36,22 @@ report()
 	fi
 }
 
-# expect MODE WORDS: the runner fails, and the reason is in the result.
+# expect MODE WORDS [OPTION...]: the runner fails, the reason is in the result, and what it
+# prints is text for a terminal, of which there is an end.
 expect()
 {
 	status=0
 	why=
-	(run --mode "$1" --silence 10) || status=$?
+	mode=$1
+	words=$2
+	shift 2
+	(run --mode "$mode" --silence 10 "$@") || status=$?
 	[ "$status" = 1 ] || why="status $status where 1 was expected"
-	grep -q "$2" "$json" || why="no word of '$2' in the result"
-	report "$1" "$why"
+	grep -q "$words" "$json" || why="no word of '$words' in the result"
+	[ -z "$(tr -d '\t\n -~' <"$dir/output")" ] || why="a guest's bytes for the terminal to obey"
+	[ "$(wc -c <"$dir/output")" -lt 40000 ] || why="$(wc -c <"$dir/output") bytes of output"
+	[ "$(du -m "${json%.json}.log" | cut -f 1)" -lt 10 ] || why="a log of $(du -m "${json%.json}.log")"
+	report "$mode" "$why"
 }
 
 # No QEMU and no half made result stays behind.
@@ -68,11 +75,14 @@ expect_interruptible()
 rm -rf "$dir"
 mkdir -p "$dir"
 echo "KTAP version 1"
-echo "1..6"
+echo "1..9"
 expect_interruptible
 expect panic "Kernel panic"
 expect silent "guest silent for 10 s"
 expect oops "Oops"
 expect warn "WARNING:"
 expect malformed "where 2 was expected"
+expect flood "guest printed more than 1 MiB" --output 1
+expect chatter "guest still running after 12 s" --limit 12
+expect binary "verdict: "
 exit $failed

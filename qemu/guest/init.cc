@@ -13,9 +13,9 @@
  *				line); host runs it as the QEMU of a guest,
  *				which gets both consoles; kunit loads the kernel
  *				modules of the person's files; shell prompts;
- *				panic, silent, oops,
- *				warn, malformed misbehave, for testing the
- *				runner
+ *				panic, silent, oops, warn, malformed,
+ *				flood, chatter, binary misbehave, for testing
+ *				the runner
  *	cvdso.variant=V		base or patched, told to the tests
  *	cvdso.without=PART	what this kernel was built or booted without: vdso64,
  *				vdso32 or timens
@@ -396,6 +396,33 @@ void provoke(const char *word)
 		    strerror(errno));
 }
 
+/* Every byte that there is, and no end of a line but the one among them. */
+std::string all_bytes()
+{
+	constexpr int values = 256;
+	std::string bytes;
+
+	for (int i = 0; i < values; i++)
+		bytes += static_cast<char>(i);
+	return bytes;
+}
+
+/* As fast as it goes to both consoles, or now and then a line. */
+[[noreturn]] void print_for_ever(const std::string &mode,
+				 const Verdict &verdict)
+{
+	constexpr size_t much = 4000;
+	const std::string line(mode == "flood" ? much : 4, '#');
+
+	for (;;) {
+		verdict.write(line + "\n");
+		if (mode == "flood")
+			say(line);
+		else
+			sleep(1);
+	}
+}
+
 /* True if the mode is one of these. Some do not come back. */
 bool misbehave(const std::string &mode, const Verdict &verdict)
 {
@@ -406,6 +433,15 @@ bool misbehave(const std::string &mode, const Verdict &verdict)
 			pause();
 	if (mode == "malformed") {
 		verdict.write("KTAP version 1\n1..3\nok 1 first\nok 3 third\n");
+		return true;
+	}
+	if (mode == "flood" || mode == "chatter")
+		print_for_ever(mode, verdict);
+	if (mode == "binary") {
+		for (int i = 0; i < 10; i++) {
+			verdict.write(all_bytes());
+			say(all_bytes());
+		}
 		return true;
 	}
 	if (mode != "oops" && mode != "warn")

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <numeric>
 
 #include "../elf_file.h"
+#include "../lines.h"
 #include "../machine.h"
 #include "../result.h"
 #include "../trouble.h"
@@ -138,6 +140,32 @@ TEST_F(Files, ResultSurvivesJson)
 	EXPECT_EQ(loaded.tests[1].status, Status::skip);
 	EXPECT_EQ(loaded.bench.size(), 2u);
 	EXPECT_THROW(load_result(write("bad.json", "{")), UserError);
+}
+
+TEST(Result, WhatIsNoText)
+{
+	fs::path file = fs::path(testing::TempDir()) / "bytes.json";
+	MachineResult result;
+
+	result.problems = { "verdict: \xff\x80 '\x01'" };
+	save_result(result, file);
+	EXPECT_TRUE(load_result(file).problems[0].starts_with("verdict: "));
+	EXPECT_FALSE(fs::exists(file.string() + ".new"));
+}
+
+TEST(Lines, WithoutEnd)
+{
+	std::vector<size_t> sizes;
+	LineSplitter lines{ [&](auto line) { sizes.push_back(line.size()); } };
+
+	for (int i = 0; i < 200; i++)
+		lines.feed(std::string(1000, 'x'));
+	lines.end();
+	ASSERT_GT(sizes.size(), 1U);
+	EXPECT_EQ(std::accumulate(sizes.begin(), sizes.end(), size_t{}),
+		  200000U);
+	EXPECT_EQ(printable("a\x1b[2J\xff"), "a?[2J?");
+	EXPECT_LT(printable(std::string(100000, 'x')).size(), 1000U);
 }
 
 TEST(Words, AsAShellWould)
