@@ -81,11 +81,11 @@ $(O)/initramfs/$(1).cpio.gz: $(O)/host/initramfs $(O)/host/gen_init_cpio \
 		$(call machine_init,$(1)) $(foreach t,$(call machine,$(1),TRIPLES),\
 		qemu-tests-$(t) $(O)/kselftest/$(t)/built) FORCE
 	@mkdir -p $$(@D)
-	$(Q)$(O)/host/initramfs tests --machine qemu/machines/$(1) \
+	$(Q)scripts/locked.sh initramfs-$(1) sh -c '$(O)/host/initramfs tests --machine qemu/machines/$(1) \
 		--output $(O)/initramfs/$(1).list --init $(call machine_init,$(1)) \
 		$(addprefix --list ,$(call qemu_lists,$(1))) \
-		--tests $(O)/tests --kselftest $(O)/kselftest
-	$(Q)$(call make_archive,$(O)/initramfs/$(1).list,$$@)
+		--tests $(O)/tests --kselftest $(O)/kselftest && \
+		{ $(call make_archive,$(O)/initramfs/$(1).list,$$@); }'
 endef
 $(foreach m,$(machines),$(eval $(call machine_initramfs,$(m))))
 
@@ -107,8 +107,9 @@ host_options = --host-kernel $(call host_kernel,$(1)) --host-initrd $(2) \
 # Boots. A second make looks at the kernels that the first one has left, and boots
 # those machines whose result is older than what it was made from.
 #
-PHONY += qemu-test qemu-boot
+PHONY += qemu-test qemu-boot qemu-boot-needs
 qemu-test: deps-test kernel
+	+$(Q)scripts/locked.sh tools $(MAKE) -f $(firstword $(MAKEFILE_LIST)) qemu-boot-needs
 	$(Q)$(MAKE) -f $(firstword $(MAKEFILE_LIST)) qemu-boot
 	$(Q)$(O)/host/report --machines qemu/machines --seeds qemu/seed --results $(qemu_results) \
 		$(machines)
@@ -116,6 +117,10 @@ qemu-test: deps-test kernel
 qemu_unpatched := $(strip $(foreach m,$(machines),$(if $(wildcard $(call qemu_image,$(m),patched)),,$(m))))
 qemu_booted := $(foreach m,$(machines),$(qemu_results)/$(m)-base.json) \
 	$(foreach m,$(filter-out $(qemu_unpatched),$(machines)),$(qemu_results)/$(m)-patched.json)
+
+# All that two runs in this directory would make at the same time.
+qemu-boot-needs: $(qemu_initramfs) $(O)/host/boot $(O)/host/report
+	@:
 
 qemu-boot: $(qemu_booted) $(O)/host/report
 	$(if $(qemu_unpatched),@echo "qemu-test: only base is booted: no patched kernel for $(qemu_unpatched)")
@@ -218,7 +223,7 @@ PHONY += qemu-run qemu-run-needs
 qemu-run: deps-test
 	$(if $(filter 1,$(words $(MACHINE))),,@echo "qemu-run: say on which machine: \
 		MACHINE=<one of $(all_machines)>" >&2; exit 2)
-	$(Q)$(MAKE) -f $(firstword $(MAKEFILE_LIST)) qemu-run-needs >&2
+	+$(Q)scripts/locked.sh tools $(MAKE) -f $(firstword $(MAKEFILE_LIST)) qemu-run-needs >&2
 	@mkdir -p $(dir $(run_list))
 	$(Q)$(O)/host/initramfs user --machine qemu/machines/$(MACHINE) --output $(run_list) \
 		--init $(call machine_init,$(MACHINE)) --command "$$CMD" $(FILES)

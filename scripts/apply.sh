@@ -16,10 +16,15 @@
 plain_git
 read_series
 
-if [ -d "$TREE" ] && [ "$(get "$record" mails)" = "$hash" ]; then
-	exit 0
-fi
+is_applied()
+{
+	[ -d "$TREE" ] && [ "$(get "$record" mails)" = "$hash" ]
+}
+
+! is_applied || exit 0
 lock "apply-$KERNEL-$ARCH"
+# Whoever held the lock may have done it.
+! is_applied || exit 0
 new_log "apply-$KERNEL-$ARCH"
 
 scratch=$O/.apply-$KERNEL-$ARCH.tmp
@@ -39,10 +44,10 @@ apply_in_scratch()
 move_tree()
 {
 	git -C "$scratch" push -q "$BASE_TREE" "+$1:refs/cvdso/$branch" >>"$LOG" 2>&1 ||
-		die "cannot store the commits in $(rel "$BASE_TREE"); see $(rel "$LOG")"
+		die_of "cannot store the commits in $(rel "$BASE_TREE"); see $(rel "$LOG")"
 	if [ ! -d "$TREE" ]; then
-		rm -rf "$TREE.tmp"
-		git -C "$BASE_TREE" worktree prune
+		forget_worktree "$BASE_TREE" "$TREE.tmp"
+		forget_worktree "$BASE_TREE" "$TREE"
 		if git -C "$BASE_TREE" rev-parse -q --verify "refs/heads/$branch" >/dev/null; then
 			_old=$(git -C "$BASE_TREE" rev-parse "refs/heads/$branch")
 			[ "$_old" = "$1" ] || [ "$_old" = "$(get "$record" tip)" ] || [ "$_old" = "$base" ] ||
@@ -51,13 +56,16 @@ move_tree()
 				die "branch $branch is in use in another work tree; see $(rel "$LOG")"
 		fi
 		step "work tree $(rel "$TREE")" git -C "$BASE_TREE" worktree add -b "$branch" "$TREE.tmp" "$1" ||
-			die "cannot make $(rel "$TREE") ($(free_mb "$O") MB free); see $(rel "$LOG")"
-		write_record "$2=$hash" "$1"
+			die_of "cannot make $(rel "$TREE"); see $(rel "$LOG")"
 		git -C "$BASE_TREE" worktree move "$TREE.tmp" "$TREE"
+		write_record "$2=$hash" "$1"
 		return
 	fi
+	# Killed just when it had been moved there, git looks for it at the old place.
+	git -C "$BASE_TREE" worktree repair "$TREE" >>"$LOG" 2>&1 || :
 	_head=$(git -C "$TREE" rev-parse HEAD)
-	if git -C "$TREE" merge-base --is-ancestor "$1" "$_head" && [ "$2" = mails ]; then
+	if [ "$_head" = "$1" ] ||
+		{ git -C "$TREE" merge-base --is-ancestor "$1" "$_head" && [ "$2" = mails ]; }; then
 		# Already there, a person's commits on top of it or not.
 		write_record "$2=$hash" "$1"
 		return
@@ -73,14 +81,15 @@ move_tree()
 		die "the mails have changed, and $(rel "$TREE") has edits that are not committed: commit them or put them aside ('git stash'), then again"
 	# Short, and half of it would look like a person's edit.
 	trap '' INT TERM HUP
-	git -C "$TREE" reset -q --keep "$1" >>"$LOG" 2>&1 || die "cannot move $(rel "$TREE") to the new series; see $(rel "$LOG")"
+	git -C "$TREE" reset -q --keep "$1" >>"$LOG" 2>&1 || die_of "cannot move $(rel "$TREE") to the new series; see $(rel "$LOG")"
 	write_record "$2=$hash" "$1"
 }
 
 rc=0
 step "$(count_mails "$mails") of $(rel "$SERIES")" apply_in_scratch || rc=$?
-tip=$(git -C "$scratch" rev-parse HEAD 2>/dev/null) || die "cannot make a scratch repository in $(rel "$O"); see $(rel "$LOG")"
+tip=$(git -C "$scratch" rev-parse HEAD 2>/dev/null) || die_of "cannot make a scratch repository in $(rel "$O"); see $(rel "$LOG")"
 if [ $rc -ne 0 ]; then
+	! disk_full || die_of "cannot apply $(rel "$SERIES")"
 	mail=$(sed -n 's/^cvdso-applying: //p' "$LOG" | tail -n 1)
 	file=$(sed -n -e 's/^error: patch failed: //p' \
 		-e 's/^error: \(.*\): \(does not exist in index\|already exists in index\|patch does not apply\)$/\1/p' "$LOG" | head -n 1)

@@ -66,17 +66,35 @@ key=$({
 	cat $fragments
 } | sha256sum | cut -d ' ' -f 1)
 
-built=
-[ -n "$dirty" ] || [ "$(cat "$out/.built" 2>/dev/null)" != "$key" ] || [ ! -f "$out/$image" ] || built=yes
-[ -z "$built" ] || [ -n "$module" ] || exit 0
+is_built()
+{
+	[ -z "$dirty" ] && [ "$(cat "$out/.built" 2>/dev/null)" = "$key" ] && [ -f "$out/$image" ]
+}
+
+! is_built || [ -n "$module" ] || exit 0
 lock "kernel-$machine-$variant"
+built=
+! is_built || built=yes
+# Whoever held the lock may have built it.
+[ -z "$built" ] || [ -n "$module" ] || exit 0
 new_log "kernel-$machine-$variant"
 mkdir -p "$out"
+
+# A make that was killed, without a moment to clean up, may have left files that look new and
+# are half: all that it made is made again.
+if [ -e "$out/.building" ]; then
+	find "$out" -type f -newer "$out/.building" -exec rm -f {} +
+fi
+: >"$out/.building"
+trap 'rm -f "$out/.building"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
 
 # Base and patched differ in few files, two checkouts of this repository in none: all shall
 # share what ccache has. So the source is src/ in each build, a link that kbuild must not
 # resolve (abs_srctree= below), and nothing of a build says where or when it was.
 ln -sfn "$src" "$out/src"
+[ ! -d "$CACHE/ccache" ] || [ -w "$CACHE/ccache" ] || export CCACHE_READONLY=1 CCACHE_TEMPDIR="$out"
 export CCACHE_DIR="$CACHE/ccache" CCACHE_BASEDIR="$out" CCACHE_NOHASHDIR=1 CCACHE_MAXSIZE="${CCACHE_MAXSIZE:-2G}"
 export KBUILD_BUILD_TIMESTAMP='2000-01-01' KBUILD_BUILD_USER=cvdso KBUILD_BUILD_HOST=cvdso KBUILD_BUILD_VERSION=1
 
@@ -134,6 +152,7 @@ errors()
 build()
 {
 	step "$machine $variant: configuration" configure "$@" || {
+		! disk_full || die_of "$machine $variant: no configuration"
 		log_tail 5
 		die "$machine $variant: kconfig failed; see $(rel "$LOG")"
 	}
@@ -143,6 +162,7 @@ build()
 
 	# "modules": there is none, but those made elsewhere need the list of symbols.
 	step "$machine $variant" kmake "$@" "$target" modules || {
+		! disk_full || die_of "$machine $variant does not build"
 		errors
 		die "$machine $variant does not build; see $(rel "$LOG")"
 	}

@@ -87,6 +87,19 @@ free_mb()
 	df -Pm "$1" | awk 'NR == 2 { print $4 }'
 }
 
+# disk_full: a failure whose cause is that. On a full disk the log may be cut short as well.
+disk_full()
+{
+	grep -q -i 'no space left on device\|disk quota exceeded' "$LOG" || [ "$(free_mb "$O")" -lt 20 ]
+}
+
+# die, but when the disk is full that is what the person has to know.
+die_of()
+{
+	! disk_full || die "$1: disk full, $O has $(free_mb "$O") MB free: make room there, or use O=<directory elsewhere>"
+	die "$@"
+}
+
 log_tail()
 {
 	[ ! -s "$LOG" ] || tail -n "${1:-15}" "$LOG" | sed 's/^/    /' >&2
@@ -116,6 +129,15 @@ plain_git()
 	export GIT_CONFIG_KEY_3=commit.gpgSign GIT_CONFIG_VALUE_3=false
 	export GIT_AUTHOR_NAME=cvdso GIT_AUTHOR_EMAIL=cvdso@localhost
 	export GIT_COMMITTER_NAME=cvdso GIT_COMMITTER_EMAIL=cvdso@localhost
+}
+
+# forget_worktree REPO DIR: remove a work tree of ours, even one whose making was killed, which
+# git keeps locked. Not "prune": in a person's repository that forgets theirs, too.
+forget_worktree()
+{
+	git -C "$1" worktree unlock "$2" >/dev/null 2>&1 || :
+	rm -rf "$2"
+	git -C "$1" worktree remove -f "$2" >/dev/null 2>&1 || :
 }
 
 # get FILE KEY: a value of one of the small KEY=value files in the build directory.

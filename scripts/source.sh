@@ -33,8 +33,7 @@ wanted()
 # A failed command says why in the log; a person wants the reason, not the log.
 fail()
 {
-	# On a full disk the log may be cut short as well.
-	if grep -q -i 'no space left on device\|disk quota exceeded' "$LOG" || [ "$(free_mb "$O")" -lt 20 ]; then
+	if disk_full; then
 		die "$1: disk full, $O has $(free_mb "$O") MB free, $need_mb MB are needed (or O=<directory elsewhere>)"
 	fi
 	if grep -q 'File size limit exceeded\|File too large' "$LOG"; then
@@ -208,12 +207,15 @@ from_tree()
 	[ -d "$_t" ] || die "KERNEL_TREE=$_t: no such directory"
 	git -C "$_t" rev-parse --git-dir >/dev/null 2>&1 || die "KERNEL_TREE=$_t is not a git checkout"
 	check_version "$_t" "KERNEL_TREE=$_t"
+	for _state in rebase-merge rebase-apply MERGE_HEAD CHERRY_PICK_HEAD REVERT_HEAD BISECT_LOG; do
+		[ ! -e "$(git -C "$_t" rev-parse --path-format=absolute --git-path $_state)" ] ||
+			die "KERNEL_TREE=$_t is in the middle of something ('git status' there says what): finish or abort it, nothing was touched"
+	done
 	_dirty=$(git --no-optional-locks -C "$_t" status --porcelain --untracked-files=no | head -n 1)
 	[ -z "$_dirty" ] ||
 		die "KERNEL_TREE=$_t has changes that are not committed (${_dirty#???}, ...): commit or stash them, nothing was touched"
 	base=$(git -C "$_t" rev-parse HEAD)
-	rm -rf "$tmp"
-	git -C "$_t" worktree prune
+	forget_worktree "$_t" "$tmp"
 	step "work tree of $_t" git -C "$_t" worktree add --detach "$tmp" "$base" || fail "cannot make a work tree of $_t"
 	finish "$2" "cvdso/$KERNEL-" "$base"
 	git -C "$_t" worktree move "$tmp" "$BASE_TREE"
