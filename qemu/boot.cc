@@ -86,8 +86,16 @@ class Tail {
 		for (const auto &line : lines_)
 			fmt::print(stderr, "    | {}\n", printable(line));
 	}
-	std::string last() const
+	/* The last one, if possible of QEMU itself */
+	std::string complaint() const
 	{
+		auto qemu = std::find_if(
+			lines_.rbegin(), lines_.rend(), [](const auto &line) {
+				return line.starts_with("qemu-system-");
+			});
+
+		if (qemu != lines_.rend())
+			return printable(*qemu);
 		return lines_.empty() ? "" : printable(lines_.back());
 	}
 
@@ -125,7 +133,7 @@ class ResultFile {
 		stream_.close();
 		if (!stream_)
 			throw UserError(fmt::format(
-				"cannot write {}, {} MB are free there",
+				"cannot write {}, {} MiB are free there",
 				path_.string(),
 				fs::space(path_.parent_path()).available >>
 					20));
@@ -290,11 +298,11 @@ std::string describe_end(const VmResult &vm, const VmConfig &config,
 	if (vm.status == not_started)
 		return fmt::format("cannot start {}: is it installed? "
 				   "'make deps' does that",
-				   tail.last());
+				   tail.complaint());
 	if (vm.status)
 		return fmt::format("{} ended with status {}: {}",
 				   config.machine.get("QEMU"), vm.status,
-				   tail.last());
+				   tail.complaint());
 	return "";
 }
 

@@ -7,7 +7,7 @@
 
 . "$(dirname "$0")/lib.sh"
 
-ALL="shell format tidy spdx hosts mails checkpatch unit errors series emulation boots boots_x86 kunit results snapshot watchdog run jiffies images agree"
+ALL="shell format tidy spdx hosts mails checkpatch unit errors series abuse emulation boots boots_x86 kunit results snapshot watchdog run jiffies images agree"
 FULL="kunit_uml fire options clients source mainline bisect kuap sanitizers mutants qemumutants qemupatch"
 # The series of this kernel.
 ARCHS="powerpc x86"
@@ -142,6 +142,12 @@ check_unit()
 check_errors()
 {
 	scripts/check-errors.sh
+}
+
+check_abuse()
+{
+	make_ "$O/host/boot"
+	scripts/check-abuse.sh
 }
 
 check_series()

@@ -1,0 +1,272 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# check-abuse.sh [full]: what happens to people, their machines and their networks, and none of
+# it their mistake: runs that are killed, two at once, a full disk, a cache that cannot be
+# written, a QEMU that lacks a board, a download that somebody changed. Each ends with one
+# clear line or not at all, leaves nothing half made, and the next run ends as if nothing had
+# been. Prints KTAP.
+#
+# What needs a kernel build or the network is in "full". Guests that misbehave are
+# qemu-watchdog's.
+
+. "$(dirname "$0")/lib.sh"
+. "$TOP/scripts/check-lib.sh"
+
+# Fixed, so that a failure can be seen again.
+seed=${SEED:-20201213}
+dir=$O/check/abuse
+here=$dir/here kernel=$dir/kernel
+mails=$here/patches/powerpc-5.10
+tree=$here/build/linux-5.10-powerpc
+boot=$O/host/boot
+
+export GIT_AUTHOR_NAME=Person GIT_AUTHOR_EMAIL=person@localhost
+export GIT_COMMITTER_NAME=Person GIT_COMMITTER_EMAIL=person@localhost
+unset KERNEL ARCH MACHINE O V FROM KERNEL_TREE KERNEL_TARBALL MAKEFLAGS MAKELEVEL 2>/dev/null || :
+
+go()
+{
+	make -C "$here" KERNEL_TREE="$kernel" "$@"
+}
+
+# random N: seconds from 0 to N, in $when
+random()
+{
+	seed=$((seed * 16807 % 2147483647))
+	when=$(awk -v s="$seed" -v n="$1" 'BEGIN { printf "%.2f", 0.02 + n * s / 2147483647 }')
+}
+
+# killed_at SIGNAL SECONDS COMMAND...: all of its processes
+killed_at()
+{
+	echo "# $1 after $2 s"
+	_signal=$1 _when=$2
+	shift 2
+	timeout -s "$_signal" "$_when" "$@" >>"$dir/killed" 2>&1 </dev/null || :
+}
+
+# small_disk DIRECTORY SIZE, or false
+small_disk()
+{
+	mkdir -p "$1"
+	mount -t tmpfs -o "size=$2" none "$1" 2>/dev/null || return 1
+	disks="$disks $1"
+}
+
+fill()
+{
+	dd if=/dev/zero of="$1/filler" bs=4k >/dev/null 2>&1 || :
+}
+
+disks=
+remove_disks()
+{
+	for _d in $disks; do
+		umount -l "$_d" 2>/dev/null || :
+	done
+	disks=
+}
+trap remove_disks EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+state_of()
+{
+	git -C "$1" --no-optional-locks status --porcelain
+	git -C "$1" rev-parse HEAD
+	git -C "$1" symbolic-ref -q HEAD || echo detached
+	git -C "$1" worktree list
+	cat "$1/Makefile" "$1/untracked" 2>/dev/null || :
+}
+
+# refused NAME WORDS: KERNEL_TREE as it is now is not taken, and not touched.
+refused()
+{
+	_before=$(state_of "$kernel")
+	expect "KERNEL_TREE $1: refused" "$2" make -C "$here" O="$dir/build-tree" KERNEL_TREE="$kernel" source
+	check "KERNEL_TREE $1: not touched" test "$_before" = "$(state_of "$kernel")"
+}
+
+# A kernel of three files and a series of twelve mails: each step takes a second.
+set_up()
+{
+	rm -rf "$dir"
+	mkdir -p "$kernel/arch/powerpc/kernel"
+	printf 'VERSION = 5\nPATCHLEVEL = 10\nSUBLEVEL = 1\n' >"$kernel/Makefile"
+	seq 1 30 | sed 's/^/line /' >"$kernel/arch/powerpc/kernel/vdso.c"
+	git init -q -b main "$kernel"
+	git -C "$kernel" add .
+	git -C "$kernel" commit -q -m base
+	git clone -q "$TOP" "$here" 2>/dev/null
+	# What is not committed yet is what is checked.
+	cp "$TOP/Makefile" "$here/"
+	cp "$TOP"/scripts/* "$here/scripts/"
+	cp "$TOP"/qemu/*.mk "$TOP"/qemu/*.sh "$here/qemu/"
+	(cd "$here" && rm -rf arch lib include patches && mkdir -p "$mails")
+	git clone -q "$kernel" "$dir/author"
+	for _n in 01 02 03 04 05 06 07 08 09 10 11 12; do
+		echo "int n$_n;" >>"$dir/author/arch/powerpc/kernel/new.c"
+		git -C "$dir/author" add -A
+		git -C "$dir/author" commit -q -m "vdso: $_n"
+	done
+	git -C "$dir/author" format-patch -q -o "$mails" HEAD~12
+	(cd "$mails" && ls -- *.patch >series)
+}
+
+check_kernel_tree()
+{
+	echo edit >>"$kernel/Makefile"
+	refused "with uncommitted work" "not committed"
+	git -C "$kernel" checkout -q -- Makefile
+
+	git -C "$kernel" checkout -q -b other
+	sed -i 's/line 5$/line five/' "$kernel/arch/powerpc/kernel/vdso.c"
+	git -C "$kernel" commit -q -a -m other
+	git -C "$kernel" checkout -q main
+	sed -i 's/line 5$/line V/' "$kernel/arch/powerpc/kernel/vdso.c"
+	git -C "$kernel" commit -q -a -m main
+	git -C "$kernel" format-patch -q -o "$dir" -1 other
+	git -C "$kernel" rebase other >/dev/null 2>&1 || :
+	refused "in the middle of a rebase" "in the middle of something"
+	git -C "$kernel" rebase --abort
+	git -C "$kernel" am "$dir"/0001-other.patch >/dev/null 2>&1 || :
+	refused "in the middle of an am" "in the middle of something"
+	git -C "$kernel" am --abort
+	git -C "$kernel" reset -q --hard HEAD~1
+
+	git -C "$kernel" checkout -q --detach
+	echo mine >"$kernel/untracked"
+	check "KERNEL_TREE detached, with an untracked file" go apply
+	check "the file is still there" grep -q -x mine "$kernel/untracked"
+	check "and in no work tree of ours" test ! -e "$tree/untracked"
+	check "clean" go clean
+	rm "$kernel/untracked"
+	git -C "$kernel" checkout -q main
+}
+
+is_whole()
+{
+	[ "$(git -C "$tree" rev-parse HEAD)" = "$tip" ] && [ -z "$(git -C "$tree" status --porcelain)" ] &&
+		[ "$(get "$tree.applied" tip)" = "$tip" ] &&
+		[ ! -e "$tree.tmp" ] && [ "$(git -C "$kernel" worktree list | wc -l)" = 3 ] &&
+		[ "$(git -C "$tree" rev-list --count HEAD)" = 13 ]
+}
+
+check_apply()
+{
+	_start=$(date +%s%N)
+	check "apply" go apply
+	_took=$(awk -v ns="$(($(date +%s%N) - _start))" 'BEGIN { print ns / 1e9 }')
+	tip=$(git -C "$tree" rev-parse HEAD)
+	check "all of it" is_whole
+	echo "# $_took s when nobody kills it"
+	for _round in 1 2 3 4; do
+		for _s in INT TERM KILL; do
+			go clean >/dev/null 2>&1
+			random "$_took"
+			killed_at "$_s" "$when" make -C "$here" KERNEL_TREE="$kernel" apply
+			check "source and apply after $_s" go apply
+			check "the same commit, nothing left over" is_whole
+		done
+	done
+
+	go clean >/dev/null 2>&1
+	go apply >"$dir/first" 2>&1 &
+	_first=$!
+	check "two applies at once: one" go apply
+	check "two applies at once: the other" wait $_first
+	check "two applies at once: the same commit" is_whole
+	go clean >/dev/null 2>&1
+
+	if small_disk "$dir/small" 8m; then
+		check "source on a small disk" make -C "$here" O="$dir/small/build" KERNEL_TREE="$kernel" source
+		fill "$dir/small"
+		expect "full disk: apply" "[Dd]isk full\|0 MB free" make -C "$here" O="$dir/small/build" KERNEL_TREE="$kernel" apply
+		rm "$dir/small/filler"
+		check "with room again: apply" make -C "$here" O="$dir/small/build" KERNEL_TREE="$kernel" apply
+		check "with room again: the same commit" test "$(git -C "$dir/small/build/linux-5.10-powerpc" rev-parse HEAD)" = "$tip"
+	else
+		skip "full disk: apply" "mounting a small disk is for root"
+	fi
+}
+
+check_cache()
+{
+	mkdir -p "$dir/cache/cvdso/source"
+	_deb=linux-source-5.10_5.10.223-1_all.deb
+	(cd "$dir/cache/cvdso/source" && echo package >$_deb && sha256sum $_deb >$_deb.sha256 && echo packagf >$_deb)
+	expect "a package in the cache with another byte is not used" "is damaged, fetching it again" \
+		make -C "$here" O="$dir/build-deb" XDG_CACHE_HOME="$dir/cache" DEBIAN_MIRROR=http://127.0.0.1:9/debian source
+}
+
+boot_as()
+{
+	_machine=$1
+	shift
+	"$boot" test --machine "$here/qemu/machines/$_machine" --kernel "$here/Makefile" --initrd "$here/Makefile" \
+		--host-kernel "$here/Makefile" --host-initrd "$here/Makefile" --results "$dir/results" --mode test "$@"
+}
+
+no_kvm()
+{
+	# shellcheck disable=SC2016 # the inner shell's
+	unshare -m sh -c '
+		d=$1; shift
+		mkdir -p "$d"
+		for n in null zero full random urandom tty; do
+			: >"$d/$n"
+			mount --bind "/dev/$n" "$d/$n"
+		done
+		mount --rbind "$d" /dev
+		exec "$@"' sh "$dir/dev" "$boot" test --machine "$here/qemu/machines/x86_64-kvm" --kernel "$here/Makefile" \
+		--initrd "$here/Makefile" --host-kernel "$here/Makefile" --host-initrd "$here/Makefile" \
+		--results "$dir/results" --mode test
+}
+
+check_qemu()
+{
+	mkdir -p "$dir/none" "$dir/old"
+	expect "QEMU is not installed" "cannot start qemu-system-ppc: No such file.*make deps" \
+		env PATH="$dir/none" "$boot" test --machine "$here/qemu/machines/ppc32-g3" --kernel "$here/Makefile" \
+		--initrd "$here/Makefile" --results "$dir/results" --mode test
+
+	# The system's has no 8xx board.
+	if command -v qemu-system-ppc >/dev/null; then
+		printf '#!/bin/sh\nexec qemu-system-ppc "$@"\n' >"$dir/old/qemu-system-ppc-mpc"
+		chmod +x "$dir/old/qemu-system-ppc-mpc"
+		expect "a QEMU without the board" "qemu-system-ppc-mpc ended with status 1: .*unsupported machine" \
+			env PATH="$dir/old:$PATH" "$boot" test --machine "$here/qemu/machines/ppc32-8xx" \
+			--kernel "$here/Makefile" --initrd "$here/Makefile" --results "$dir/results" --mode test
+	else
+		skip "a QEMU without the board" "no qemu-system-ppc is installed"
+	fi
+
+	if command -v qemu-system-x86_64 >/dev/null && unshare -m true 2>/dev/null; then
+		expect "no /dev/kvm: a host that TCG emulates, and why" "x86_64-kvm base, nested" no_kvm
+		check "why is in the log" grep -q "accel: nested: /dev/kvm: No such file" "$dir/results/x86_64-kvm-base.log"
+	else
+		skip "no /dev/kvm" "hiding it is for root with QEMU"
+	fi
+
+	rm -rf "$dir/results"
+	if small_disk "$dir/results" 64k; then
+		fill "$dir/results"
+		expect "full disk: boot" "cannot write .*, 0 MiB are free there" boot_as ppc32-8xx
+		check "full disk: boot leaves nothing half made" test "$(ls "$dir/results")" = filler
+		rm "$dir/results/filler"
+		expect "with room again: boot" "qemu-test: ppc32-8xx base: " boot_as ppc32-8xx
+		check "with room again: a result" test -s "$dir/results/ppc32-8xx-base.json"
+	else
+		skip "full disk: boot" "mounting a small disk is for root"
+	fi
+}
+
+[ -x "$boot" ] || { echo "no $boot: 'make qemu-test' first"; exit 1; }
+echo "# seed $seed"
+set_up
+check_kernel_tree
+check_apply
+check_cache
+check_qemu
+finish_checks
