@@ -18,7 +18,7 @@
  *				the runner
  *	cvdso.variant=V		base or patched, told to the tests
  *	cvdso.without=PART	what this kernel was built or booted without: vdso64,
- *				vdso32 or timens
+ *				vdso32, compat or timens
  *	cvdso.verdict=TTY	the verdict console
  *	cvdso.end=reboot	for a machine that cannot switch itself off
  *	cvdso.guest=A|B|...	the kernel command line of a host's guest
