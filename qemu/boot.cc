@@ -18,7 +18,9 @@
  * If it is not done in seconds, QEMU's TCG is the host: it emulates AMD's
  * SVM, and the machine runs in a guest of that guest.
  */
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -36,6 +38,7 @@
 #include "machine.h"
 #include "result.h"
 #include "trouble.h"
+#include "unique_fd.h"
 #include "vm.h"
 
 namespace
@@ -149,6 +152,23 @@ class ResultFile {
 	fs::path temporary_;
 	std::ofstream stream_;
 };
+
+/* Two runs that boot the same would write the same files: the second one waits. */
+UniqueFd lock_results(const fs::path &file, const std::string &who)
+{
+	UniqueFd lock(open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+
+	if (!lock)
+		throw UserError(fmt::format("cannot write {}: {}",
+					    file.string(), strerror(errno)));
+	if (!flock(lock.get(), LOCK_EX | LOCK_NB))
+		return lock;
+	fmt::print("  {:<7} {}: waiting for another run of it\n", "BOOT", who);
+	fflush(stdout);
+	while (flock(lock.get(), LOCK_EX) && errno == EINTR)
+		;
+	return lock;
+}
 
 /* What runs the machine, and why it is not something better. */
 struct Accel {
@@ -475,6 +495,8 @@ int test_machine(const Arguments &arguments)
 		fmt::format("{} {}", machine.name(), arguments.variant);
 
 	fs::create_directories(arguments.results);
+	UniqueFd lock =
+		lock_results(arguments.results / ("." + stem + ".lock"), who);
 	ResultFile log(arguments.results / (stem + ".log"));
 	ResultFile tap(arguments.results / (stem + ".tap"));
 	fs::path json = arguments.results / (stem + ".json");

@@ -72,11 +72,37 @@ expect_interruptible()
 	report interrupted "$why"
 }
 
+# No QEMU outlives a runner that was killed at any time, and the next run has a whole result.
+# Two at once do, too.
+expect_repeatable()
+{
+	why=
+	for kill in INT:0.3 TERM:0.9 KILL:0.2 KILL:0.7 KILL:1.3; do
+		timeout -s "${kill%:*}" "${kill#*:}" "$boot" test --machine "$machine" --kernel "$kernel" \
+			--initrd "$initrd" --results "$dir" --mode silent --silence 60 >"$dir/output" 2>&1 || :
+		sleep 0.2
+		! pgrep -f -- "-initrd $initrd " >/dev/null || why="QEMU is still there after $kill"
+	done
+	(run --mode malformed) &
+	first=$!
+	status=0
+	(exec "$boot" test --machine "$machine" --kernel "$kernel" --initrd "$initrd" \
+		--results "$dir" --mode malformed >"$dir/second" 2>&1) || status=$?
+	[ "$status" = 1 ] || why="status $status where 1 was expected"
+	status=0
+	wait "$first" || status=$?
+	[ "$status" = 1 ] || why="status $status of the first of two where 1 was expected"
+	python3 -m json.tool "$json" >/dev/null || why="a result that is not whole"
+	[ -z "$(find "$dir" -name '*.new')" ] || why="half a result is left"
+	report "killed, and two at once" "$why"
+}
+
 rm -rf "$dir"
 mkdir -p "$dir"
 echo "KTAP version 1"
-echo "1..9"
+echo "1..10"
 expect_interruptible
+expect_repeatable
 expect panic "Kernel panic"
 expect silent "guest silent for 10 s"
 expect oops "Oops"
