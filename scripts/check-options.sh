@@ -16,6 +16,11 @@ column()
 	echo "$line" | cut -d '|' -f "$1" | sed 's/^ *//; s/ *$//'
 }
 
+key()
+{
+	sed -n "s/^$1 *= *//p" "$TOP/qemu/machines/$machine"
+}
+
 fragment()
 {
 	for _symbol; do
@@ -36,10 +41,11 @@ boot()
 		_kernel=$_dir/kernel
 		# shellcheck disable=SC2086 # a list
 		fragment $symbols >"$_dir/config"
-		KERNEL_OUT=$_kernel CONFIG_EXTRA=$_dir/config "$TOP/scripts/kernel.sh" "$machine" patched || return 1
+		ARCH=$(key ARCH) KERNEL_OUT=$_kernel CONFIG_EXTRA=$_dir/config \
+			"$TOP/scripts/kernel.sh" "$machine" patched || return 1
 	fi
-	"$O/host/boot" test --machine "$TOP/qemu/machines/$machine" --variant patched --mode test --append "$append" \
-		--kernel "$_kernel/$(sed -n 's/^IMAGE *= *//p' "$TOP/qemu/machines/$machine")" \
+	"$O/host/boot" test --machine "$TOP/qemu/machines/$machine" --variant patched --mode test --kunit --append "$append" \
+		--kernel "$_kernel/$(key IMAGE)" \
 		--initrd "$O/initramfs/$machine.cpio.gz" --results "$_dir" || return 1
 }
 
