@@ -81,18 +81,6 @@ fail()
 	die "$1; see $(rel "$LOG")"
 }
 
-# The mirror of the machine's own release, from its apt configuration.
-mirror()
-{
-	if [ -n "${DEBIAN_MIRROR:-}" ]; then
-		echo "$DEBIAN_MIRROR"
-		return
-	fi
-	# shellcheck disable=SC2016 # $(REPO_URI) is apt's, not the shell's
-	apt-get indextargets --no-release-info --format '$(REPO_URI)' 'Created-By: Packages' 2>/dev/null |
-		grep '/debian/\{0,1\}$' | head -n 1
-}
-
 apt_private()
 {
 	apt-get -c "$tmp/apt/apt.conf" "$@"

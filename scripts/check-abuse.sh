@@ -7,7 +7,7 @@
 # clear line or not at all, leaves nothing half made, and the next run ends as if nothing had
 # been. Prints KTAP.
 #
-# What needs a kernel build or the network is in "full". Guests that misbehave are
+# What needs a kernel build or the network is in "full", and the rest is not. Guests that misbehave are
 # qemu-watchdog's.
 
 . "$(dirname "$0")/lib.sh"
@@ -20,6 +20,7 @@ here=$dir/here kernel=$dir/kernel
 mails=$here/patches/powerpc-5.10
 tree=$here/build/linux-5.10-powerpc
 boot=$O/host/boot
+out_dir=$O
 
 export GIT_AUTHOR_NAME=Person GIT_AUTHOR_EMAIL=person@localhost
 export GIT_COMMITTER_NAME=Person GIT_COMMITTER_EMAIL=person@localhost
@@ -186,9 +187,20 @@ check_apply()
 		rm "$dir/small/filler"
 		check "with room again: apply" make -C "$here" O="$dir/small/build" KERNEL_TREE="$kernel" apply
 		check "with room again: the same commit" test "$(git -C "$dir/small/build/linux-5.10-powerpc" rev-parse HEAD)" = "$tip"
+		make -C "$here" O="$dir/small/build" clean >/dev/null 2>&1
 	else
 		skip "full disk: apply" "mounting a small disk is for root"
 	fi
+}
+
+# What git leaves when it is killed while it makes a work tree.
+check_locked_tree()
+{
+	go clean >/dev/null 2>&1
+	go source >/dev/null 2>&1
+	git -C "$kernel" worktree add -q --lock -b cvdso/5.10-powerpc "$tree.tmp"
+	check "apply where a killed one left a locked work tree" go apply
+	check "apply where a killed one left a locked work tree: whole" is_whole
 }
 
 check_cache()
@@ -262,11 +274,125 @@ check_qemu()
 	fi
 }
 
+build_kernel()
+{
+	env O="$out_dir" KERNEL_OUT="$dir/build-kernel" CCACHE_MAXSIZE=0 "$TOP/scripts/kernel.sh" ppc32-g3 base
+}
+
+build_read_only()
+{
+	# shellcheck disable=SC2016 # the inner shell's
+	unshare -m sh -c 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && ! touch "$1/x" 2>/dev/null || exit 9
+		shift; exec "$@"' sh "$CACHE" env O="$out_dir" KERNEL_OUT="$dir/build-kernel" "$TOP/scripts/kernel.sh" ppc32-g3 base
+}
+
+same_kernel()
+{
+	cmp "$dir/build-kernel/vmlinux" "$out_dir/kernel/ppc32-g3-base/vmlinux" &&
+		cmp "$dir/build-kernel/.built" "$out_dir/kernel/ppc32-g3-base/.built" &&
+		[ ! -e "$dir/build-kernel/.building" ]
+}
+
+# One kernel, which has a hard time, and is the same as the one that had none.
+check_kernel()
+{
+	if ! small_disk "$dir/build-kernel" 20m; then
+		skip "kernel under abuse" "mounting a small disk is for root"
+		return
+	fi
+	expect "full disk: kernel" "disk full" build_kernel
+	mount -o remount,size=1500m "$dir/build-kernel"
+	for _s in INT KILL TERM KILL; do
+		random 6
+		killed_at "$_s" "$when" env O="$out_dir" KERNEL_OUT="$dir/build-kernel" "$TOP/scripts/kernel.sh" ppc32-g3 base
+		check "kernel: not taken for built after $_s" test ! -e "$dir/build-kernel/.built"
+	done
+	build_read_only >"$dir/first" 2>&1 &
+	_first=$!
+	check "two kernel builds at once, with a cache that is read-only: one" build_read_only
+	check "two kernel builds at once: the other" wait $_first
+	check "the same kernel as without all that" same_kernel
+}
+
+make_tools()
+{
+	env O="$dir/build-tools" "$TOP/scripts/locked.sh" tools make -C "$TOP" O="$dir/build-tools" MACHINE=ppc32-g3 qemu-boot-needs
+}
+
+# What qemu-test makes before it boots, by two at once in one directory.
+check_tools()
+{
+	rm -rf "$dir/build-tools"
+	mkdir -p "$dir/build-tools"
+	ln -s "$out_dir/linux-5.10" "$out_dir/linux-5.10.source" "$dir/build-tools/"
+	make_tools >"$dir/first" 2>&1 &
+	_first=$!
+	check "two at once make tools, tests and initramfs: one" make_tools
+	check "two at once make tools, tests and initramfs: the other" wait $_first
+	_archive=$dir/build-tools/initramfs/ppc32-g3.cpio.gz
+	cp "$_archive" "$dir/archive"
+	check "nothing is to be done again" make_tools
+	check "two at once: the archive is whole" cmp "$_archive" "$dir/archive"
+}
+
+# The archive's own signed list, and then one byte of something is another.
+check_download()
+{
+	_mirror=$(mirror)
+	_mirror=${_mirror%/}
+	_suite=$dir/mirror/dists/bullseye
+	_helper=/usr/lib/apt/apt-helper
+	mkdir -p "$_suite/main/binary-amd64"
+	if ! { "$_helper" download-file "$_mirror/dists/bullseye/InRelease" "$_suite/InRelease" &&
+		"$_helper" download-file "$_mirror/dists/bullseye/main/binary-amd64/Packages.xz" \
+			"$_suite/main/binary-amd64/Packages.xz"; } >"$dir/output" 2>&1; then
+		sed 's/^/# /' "$dir/output" | grep -v -F "$_mirror"
+		skip "a download that somebody changed" "the mirror's lists cannot be fetched"
+		return
+	fi
+	_deb=linux-source-5.10_5.10.223-1_all.deb
+	_path=$(xz -dc "$_suite/main/binary-amd64/Packages.xz" | sed -n "s|^Filename: \(.*/$_deb\)|\1|p")
+	check "the mirror has the package" test -n "$_path"
+	mkdir -p "$dir/mirror/$(dirname "$_path")"
+	if [ -f "$CACHE/source/$_deb" ]; then
+		cp "$CACHE/source/$_deb" "$dir/mirror/$_path"
+		printf x | dd of="$dir/mirror/$_path" bs=1 seek=1000000 conv=notrunc 2>/dev/null
+	else
+		head -c 1000000 /dev/zero >"$dir/mirror/$_path"
+	fi
+	tampered "a package with another byte" "cannot fetch .* is not what Debian has signed"
+
+	xz -dc "$_suite/main/binary-amd64/Packages.xz" | sed 's/^Size: 1/Size: 2/' >"$dir/Packages"
+	xz -c "$dir/Packages" >"$_suite/main/binary-amd64/Packages.xz"
+	tampered "another list of packages" "package lists of bullseye: .* is not what Debian has signed"
+
+	sed -i 's/^Date: .*/Date: Thu, 01 Jan 2026 00:00:00 UTC/' "$_suite/InRelease"
+	tampered "another signed file" "is not what Debian has signed"
+	sed -n '/^-----BEGIN PGP SIGNATURE/q;/^Origin/,$p' "$_suite/InRelease" >"$_suite/Release"
+	rm "$_suite/InRelease"
+	tampered "no signature" "is not what Debian has signed"
+}
+
+tampered()
+{
+	rm -rf "$dir/build-download" "$dir/cache-download"
+	expect "$1" "$2" make -C "$here" O="$dir/build-download" XDG_CACHE_HOME="$dir/cache-download" \
+		DEBIAN_MIRROR="file:$dir/mirror" source
+	check "$1: nothing of it stays" sh -c "[ -z \"\$(find '$dir/cache-download' -type f)\" ] && [ ! -e '$dir/build-download/linux-5.10' ]"
+}
+
 [ -x "$boot" ] || { echo "no $boot: 'make qemu-test' first"; exit 1; }
 echo "# seed $seed"
 set_up
-check_kernel_tree
-check_apply
-check_cache
-check_qemu
+if [ "${1:-}" = full ]; then
+	check_kernel
+	check_tools
+	check_download
+else
+	check_kernel_tree
+	check_apply
+	check_locked_tree
+	check_cache
+	check_qemu
+fi
 finish_checks

@@ -8,7 +8,7 @@
 . "$(dirname "$0")/lib.sh"
 
 ALL="shell format tidy spdx hosts mails checkpatch unit errors series abuse emulation boots boots_x86 kunit results snapshot watchdog run jiffies images agree"
-FULL="kunit_uml fire options clients source mainline bisect kuap sanitizers mutants qemumutants qemupatch"
+FULL="abuse_full kunit_uml fire options clients source mainline bisect kuap sanitizers mutants qemumutants qemupatch"
 # The series of this kernel.
 ARCHS="powerpc x86"
 passed=0 failed=0 skipped=0
@@ -148,6 +148,14 @@ check_abuse()
 {
 	make_ "$O/host/boot"
 	scripts/check-abuse.sh
+}
+
+# With a kernel, what is made before a boot, and the network.
+check_abuse_full()
+{
+	make_ "$O/host/boot"
+	make_ kernel MACHINE=ppc32-g3
+	scripts/check-abuse.sh full
 }
 
 check_series()

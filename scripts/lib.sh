@@ -131,6 +131,28 @@ plain_git()
 	export GIT_COMMITTER_NAME=cvdso GIT_COMMITTER_EMAIL=cvdso@localhost
 }
 
+# The mirror of the machine's own release, from its apt configuration.
+mirror()
+{
+	if [ -n "${DEBIAN_MIRROR:-}" ]; then
+		echo "$DEBIAN_MIRROR"
+		return
+	fi
+	_codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+	# shellcheck disable=SC2016 # $(RELEASE) is apt's, not the shell's
+	apt-get indextargets --no-release-info --format '$(RELEASE) $(REPO_URI)' 'Created-By: Packages' 2>/dev/null |
+		awk -v c="$_codename" '
+			$1 == c && $2 ~ /debian/ { print $2; found = 1; exit }
+			!first && $2 ~ /\/debian\/?$/ { first = $2 }
+			END { if (!found && first) print first }'
+}
+
+# not_signed: apt failed because of what it got, and not because it got nothing.
+not_signed()
+{
+	grep -q 'Hash Sum mismatch\|unexpected size\|BADSIG\|NO_PUBKEY\|EXPKEYSIG\|is not signed\|signatures were invalid' "$LOG"
+}
+
 # forget_worktree REPO DIR: remove a work tree of ours, even one whose making was killed, which
 # git keeps locked. Not "prune": in a person's repository that forgets theirs, too.
 forget_worktree()

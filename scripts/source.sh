@@ -43,20 +43,12 @@ fail()
 	die "$1; see $(rel "$LOG")"
 }
 
-# The mirror of the machine's own release, from its apt configuration.
-mirror()
+# fail_fetch WHAT OTHERWISE
+fail_fetch()
 {
-	if [ -n "${DEBIAN_MIRROR:-}" ]; then
-		echo "$DEBIAN_MIRROR"
-		return
-	fi
-	_codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
-	# shellcheck disable=SC2016 # $(RELEASE) is apt's, not the shell's
-	apt-get indextargets --no-release-info --format '$(RELEASE) $(REPO_URI)' 'Created-By: Packages' 2>/dev/null |
-		awk -v c="$_codename" '
-			$1 == c && $2 ~ /debian/ { print $2; found = 1; exit }
-			!first && $2 ~ /\/debian\/?$/ { first = $2 }
-			END { if (!found && first) print first }'
+	! not_signed ||
+		die "$1: what the mirror sends is not what Debian has signed, and not used; DEBIAN_MIRROR=<uri> names another; see $(rel "$LOG")"
+	fail "$1 (no network?), $2"
 }
 
 apt_private()
@@ -117,14 +109,14 @@ fetch_deb()
 		die "no Debian mirror in apt's configuration: say DEBIAN_MIRROR=<uri>, KERNEL_TARBALL=<file> or KERNEL_TREE=<git checkout>"
 	setup_apt "$_mirror"
 	step "$suite: package lists" apt_private update ||
-		fail "cannot read the package lists of $suite (no network?), KERNEL_TARBALL=<file> or KERNEL_TREE=<git checkout> does without"
+		fail_fetch "cannot read the package lists of $suite" "KERNEL_TARBALL=<file> or KERNEL_TREE=<git checkout> does without"
 	spec=$package
 	[ "$version" = any ] || spec=$package=$version
 	rm -rf "$O/apt/dl"
 	mkdir -p "$O/apt/dl" "$CACHE/source"
 	fetch_here() { cd "$O/apt/dl" && apt_private download "$spec"; }
 	(step "fetch $spec" fetch_here) ||
-		fail "cannot fetch $spec of $suite (no network?), KERNEL_TARBALL=<file> or KERNEL_TREE=<git checkout> does without"
+		fail_fetch "cannot fetch $spec of $suite" "KERNEL_TARBALL=<file> or KERNEL_TREE=<git checkout> does without"
 	# apt writes a colon or plus of the version percent-encoded; ours has none that matter.
 	_got=$(basename "$(echo "$O/apt/dl/$package"_*.deb)")
 	(cd "$O/apt/dl" && sha256sum "$_got" >"$_got.sha256")
