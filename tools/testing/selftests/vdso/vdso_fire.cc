@@ -584,6 +584,8 @@ std::vector<std::string> programs()
 	std::vector<std::string> all = { self };
 	std::error_code error;
 
+	if (ktap::without("compat"))
+		return all;
 	for (const auto &entry :
 	     fs::directory_iterator(self.parent_path().parent_path(), error)) {
 		const fs::path other = entry.path() / self.filename();
