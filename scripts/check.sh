@@ -268,15 +268,17 @@ check_kunit_uml()
 	grep -q 'Testing complete. [1-9]' "$O/check/kunit-uml"
 }
 
-# The storm of vdso_fire, longer: on each machine ten million readings.
+# The storm of vdso_fire, longer: ten million readings of each image of each machine.
 check_fire()
 {
 	for _file in qemu/machines/*; do
 		_m=$(basename "$_file")
-		_triple=$(sed -n 's/^TRIPLES *= *\([^ ]*\).*/\1/p' "$_file")
-		make_ MACHINE="$_m" "qemu-tests-$_triple"
-		make_ qemu-run MACHINE="$_m" FILES="$O/tests/$_triple/vdso_fire" \
-			CMD="vdso_fire reads=10000000 'while the page'"
+		_triples=$(sed -n 's/^TRIPLES *= *//p' "$_file")
+		for _triple in $_triples; do
+			make_ MACHINE="$_m" "qemu-tests-$_triple"
+			make_ qemu-run MACHINE="$_m" FILES="$O/tests/$_triple/vdso_fire" \
+				CMD="vdso_fire reads=10000000 'while the page'"
+		done
 	done
 }
 
