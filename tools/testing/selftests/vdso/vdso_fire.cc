@@ -69,6 +69,12 @@ std::int64_t nanoseconds(const Stamp &stamp)
 	return stamp.sec * clocks::nsec_per_sec + stamp.nsec;
 }
 
+Stamp stamp(std::int64_t nanoseconds)
+{
+	return { nanoseconds / clocks::nsec_per_sec,
+		 nanoseconds % clocks::nsec_per_sec };
+}
+
 /*
  * What CLOCK_REALTIME is ahead of CLOCK_MONOTONIC, between two numbers of
  * nanoseconds: no two clocks can be read at once.
@@ -96,30 +102,37 @@ struct Distance {
 	}
 };
 
-/* How far behind a reading may be: of the last tick, and of what is cut off */
-std::int64_t lag(const Source &source)
+/* What happens to CLOCK_REALTIME while it is read */
+enum class Realtime { flows, steps, is_set };
+
+/*
+ * How far behind a reading may be: of what is cut off. A time that somebody sets is
+ * late by as long as it took to set it.
+ */
+std::int64_t lag(const Source &source, Realtime realtime)
 {
-	constexpr std::int64_t ticks = 100 * clocks::nsec_per_msec;
+	constexpr std::int64_t setting = 10 * clocks::nsec_per_sec;
+	const std::int64_t late = realtime == Realtime::is_set ? setting : 0;
 
 	switch (source.api()) {
 	case clocks::Api::time:
-		return ticks + clocks::nsec_per_sec;
+		return late + clocks::nsec_per_sec;
 	case clocks::Api::gettimeofday:
-		return clocks::nsec_per_usec;
+		return late + clocks::nsec_per_usec;
 	default:
-		return source.clock().coarse ? ticks : 0;
+		return late;
 	}
 }
 
-/* What the storm's steps add to it: nothing, or one of few amounts */
-std::vector<std::int64_t> additions(const Source &source, bool stepped)
+/* What the steps add to it: nothing, or one of few amounts */
+std::vector<std::int64_t> additions(const Source &source, Realtime realtime)
 {
 	std::vector<std::int64_t> all = { 0 };
 
-	if (!stepped)
+	if (realtime == Realtime::flows)
 		return all;
 	all.push_back(nanoseconds(storm::step));
-	if (source.clock().id != CLOCK_TAI)
+	if (source.clock().id != CLOCK_TAI || realtime == Realtime::is_set)
 		return all;
 
 	std::vector<std::int64_t> tai;
@@ -129,22 +142,57 @@ std::vector<std::int64_t> additions(const Source &source, bool stepped)
 	return tai;
 }
 
+/* The clocks that do not step, which others are held against */
+struct Scale {
+	const Source *fine, *coarse;
+
+	static const Source *find(const std::vector<Source> &sources,
+				  clockid_t id)
+	{
+		const auto found = std::ranges::find_if(
+			sources, [id](const Source &source) {
+				return source.clock().id == id;
+			});
+
+		return found == sources.end() ? nullptr : &*found;
+	}
+
+	explicit Scale(const std::vector<Source> &sources)
+		: fine(find(sources, CLOCK_MONOTONIC)),
+		  coarse(find(sources, CLOCK_MONOTONIC_COARSE))
+	{
+	}
+
+	/*
+	 * How old the last tick is, nobody knows: a CPU of a guest can be without its
+	 * host for long. But all that are as old as that are so together.
+	 */
+	const Source &before(const Source &source) const
+	{
+		return source.clock().coarse ||
+				       source.api() == clocks::Api::time ?
+			       *coarse :
+			       *fine;
+	}
+};
+
 /* A source, and what its readings are held against */
 class Reader {
     public:
-	Reader(const Source &source, const Source &monotonic,
-	       const Distance &distance, bool stepped)
-		: source_(source), monotonic_(monotonic), distance_(distance),
-		  lag_(lag(source)), additions_(additions(source, stepped)),
-		  last_(source.vdso())
+	Reader(const Source &source, const Scale &scale,
+	       const Distance &distance, Realtime realtime)
+		: source_(source), before_(scale.before(source)),
+		  after_(*scale.fine), distance_(distance),
+		  lag_(lag(source, realtime)),
+		  additions_(additions(source, realtime)), last_(source.vdso())
 	{
 	}
 
 	void read(sampling::Tally &tally)
 	{
-		const Stamp before = monotonic_.vdso();
+		const Stamp before = before_.vdso();
 		const Stamp now = source_.vdso();
-		const Stamp after = monotonic_.vdso();
+		const Stamp after = after_.vdso();
 
 		if (now.nsec < 0 || now.nsec >= clocks::nsec_per_sec)
 			tally.complain(name(now) +
@@ -184,10 +232,6 @@ class Reader {
 		  std::int64_t after) const
 	{
 		return std::ranges::any_of(additions_, [&](std::int64_t more) {
-			const auto stamp = [&](std::int64_t time) {
-				return Stamp{ time / clocks::nsec_per_sec,
-					      time % clocks::nsec_per_sec };
-			};
 			const Stamp first = stamp(before + distance_.least +
 						  more - lag_ - slack);
 			const Stamp last =
@@ -199,31 +243,24 @@ class Reader {
 	}
 
 	const Source &source_;
-	const Source &monotonic_;
+	const Source &before_;
+	const Source &after_;
 	Distance distance_;
 	std::int64_t lag_;
 	std::vector<std::int64_t> additions_;
 	Stamp last_;
 };
 
-const Source *find_monotonic(const std::vector<Source> &sources)
-{
-	for (const Source &source : sources)
-		if (source.clock().id == CLOCK_MONOTONIC)
-			return &source;
-	return nullptr;
-}
-
 /*
  * All CPUs read all sources until there are as many readings as wanted, and as much
  * of what goes on meanwhile
  */
-void read_all(Case &t, const std::vector<Source> &sources, bool stepped,
+void read_all(Case &t, const std::vector<Source> &sources, Realtime realtime,
 	      const Distance &distance, const std::function<bool()> &enough)
 {
 	constexpr int batch = 50;
 	constexpr std::int64_t patience = 240 * clocks::nsec_per_sec;
-	const Source &monotonic = *find_monotonic(sources);
+	const Scale scale(sources);
 	std::atomic<unsigned long> reads = 0;
 	std::vector<sampling::Tally> tallies(sampling::thread_count());
 
@@ -233,13 +270,12 @@ void read_all(Case &t, const std::vector<Source> &sources, bool stepped,
 
 		readers.reserve(sources.size());
 		for (const Source &source : sources)
-			readers.emplace_back(source, monotonic, distance,
-					     stepped);
+			readers.emplace_back(source, scale, distance, realtime);
 		while ((reads < wanted_reads || !enough()) && !end.passed()) {
 			for (int i = 0; i < batch; i++)
 				for (Reader &reader : readers)
 					reader.read(tallies[thread]);
-			/* Each one with two of the monotonic clock */
+			/* Each one with two of a monotonic clock */
 			reads += 3UL * batch * readers.size();
 		}
 	});
@@ -253,7 +289,9 @@ void read_all(Case &t, const std::vector<Source> &sources, bool stepped,
 /* The usual reasons why nothing of this can be done; true if there is one */
 bool stop_here(Case &t, const std::vector<Source> &sources)
 {
-	if (!find_monotonic(sources))
+	const Scale scale(sources);
+
+	if (!scale.fine || !scale.coarse)
 		t.skip("the vDSO has no clock_gettime");
 	else if (const std::string reason = steer::refusal(); !reason.empty())
 		t.skip("%s", reason.c_str());
@@ -284,13 +322,52 @@ void check_storm(Case &t)
 	steer::set_tai_offset(storm::tai_offsets[0]);
 	const Meanwhile writer(storm::update, alone ? pause : 0, alone);
 
-	read_all(t, sources, true, distance,
+	read_all(t, sources, Realtime::steps, distance,
 		 [&] { return writer.rounds() >= enough; });
 	t.diag("%u updates", writer.rounds());
 	t.check(!writer.error(), "the clock was not set: %s",
 		strerrorname_np(writer.error()));
 	t.check(writer.rounds() >= enough, "%u updates are no storm",
 		writer.rounds());
+}
+
+/*
+ * By the calls that say what time it is, of which the kernel tells every CPU: fewer,
+ * and so far apart that no clock but CLOCK_REALTIME may know of them.
+ */
+void check_setting(Case &t)
+{
+	constexpr unsigned int enough = 100, pause = 50;
+	const std::vector<Source> sources = all_sources();
+
+	if (stop_here(t, sources))
+		return;
+
+	const steer::SavedClock saved;
+	const bool alone = cpu_count() == 1;
+
+	steer::set_realtime({ 1600000000, 0 });
+	steer::set_tai_offset(0);
+	const Distance distance = Distance::measure();
+	const auto set = [&](unsigned int round) {
+		const std::int64_t now =
+			nanoseconds(clocks::system_clock(CLOCK_MONOTONIC)) +
+			distance.most;
+		const Stamp time = stamp(
+			now + (round % 4 < 2 ? nanoseconds(storm::step) : 0));
+
+		return round % 2 ? steer::set_realtime(time) :
+				   steer::set_timeofday(time, nullptr);
+	};
+	const Meanwhile setter(set, alone ? pause : 0, alone);
+
+	read_all(t, sources, Realtime::is_set, distance,
+		 [&] { return setter.rounds() >= enough; });
+	t.diag("the time was set %u times", setter.rounds());
+	t.check(!setter.error(), "the clock was not set: %s",
+		strerrorname_np(setter.error()));
+	t.check(setter.rounds() >= enough, "%u times are no storm",
+		setter.rounds());
 }
 
 bool write_file(const std::string &path, const std::string &text)
@@ -323,7 +400,7 @@ void check_hotplug(Case &t)
 		},
 		pause);
 
-	read_all(t, sources, false, Distance::measure(),
+	read_all(t, sources, Realtime::flows, Distance::measure(),
 		 [&] { return plug.rounds() >= enough; });
 	t.check(plug.rounds() >= enough, "too seldom");
 	t.diag("CPU 1 went or came %u times", plug.rounds());
@@ -364,7 +441,7 @@ void check_clocksource(Case &t)
 			},
 			pause);
 
-		read_all(t, sources, false, Distance::measure(),
+		read_all(t, sources, Realtime::flows, Distance::measure(),
 			 [&] { return switcher.rounds() >= enough; });
 		t.check(switcher.rounds() >= enough, "too seldom");
 		t.diag("%u changes, between %zu clocksources",
@@ -432,7 +509,7 @@ void check_signals(Case &t, int flags)
 	sampling::Tally tally;
 	struct sigaction action {};
 
-	if (!find_monotonic(sources))
+	if (!Scale(sources).fine)
 		return t.skip("the vDSO has no clock_gettime");
 	/* Nothing of this for the first time in the handler */
 	for (const Source &source : sources)
@@ -519,7 +596,7 @@ void check_stepping(Case &t)
 	const std::optional<vdso::Image> image = vdso::Image::self();
 	const std::vector<Source> sources = all_sources();
 
-	if (!image || !find_monotonic(sources))
+	if (!image || !Scale(sources).fine)
 		return t.skip("the vDSO has no clock_gettime");
 
 	void *page = mmap(nullptr, sizeof(Traced), PROT_READ | PROT_WRITE,
@@ -608,7 +685,7 @@ void check_processes(Case &t)
 	sampling::Tally tally;
 	std::string names;
 
-	if (!find_monotonic(sources))
+	if (!Scale(sources).fine)
 		return t.skip("the vDSO has no clock_gettime");
 
 	const Meanwhile writer(
@@ -630,20 +707,16 @@ void check_processes(Case &t)
 	t.diag("%u processes each of%s", rounds, names.c_str());
 }
 
-/* reads=N, which is no name of a case */
-int take_reads(int argc, char **argv)
+/* The N of reads=N, which is no name of a case */
+std::optional<unsigned long> number_of_reads(std::string_view text)
 {
-	constexpr std::string_view option = "reads=";
+	const char *end = text.data() + text.size();
+	unsigned long number = 0;
+	const auto [stopped, error] = std::from_chars(text.data(), end, number);
 
-	if (argc < 2 || !std::string_view(argv[1]).starts_with(option))
-		return 0;
-
-	const std::string_view number =
-		std::string_view(argv[1]).substr(option.size());
-
-	std::from_chars(number.data(), number.data() + number.size(),
-			wanted_reads);
-	return 1;
+	if (error != std::errc() || stopped != end || !number)
+		return std::nullopt;
+	return number;
 }
 
 } // namespace
@@ -655,10 +728,25 @@ int main(int argc, char **argv)
 	if (argc == 2 && !strcmp(argv[1], once))
 		return read_once();
 
-	const int taken = take_reads(argc, argv);
+	constexpr std::string_view option = "reads=";
+	const bool taken =
+		argc > 1 && std::string_view(argv[1]).starts_with(option);
 
+	if (taken) {
+		const auto number = number_of_reads(argv[1] + option.size());
+
+		if (!number) {
+			fprintf(stderr,
+				"vdso_fire: %s: a number is wanted, such as reads=10000000\n",
+				argv[1]);
+			return 1;
+		}
+		wanted_reads = *number;
+	}
 	suite.add("all clocks while the page is written all the time",
 		  check_storm);
+	suite.add("all clocks while the time is set all the time",
+		  check_setting);
 	suite.add("while a CPU goes and comes", check_hotplug);
 	suite.add("while the clocksource changes", check_clocksource);
 	suite.add("signals all the time", [](Case &t) { check_signals(t, 0); });
