@@ -337,7 +337,7 @@ void check_storm(Case &t)
  */
 void check_setting(Case &t)
 {
-	constexpr unsigned int enough = 100, pause = 50;
+	constexpr unsigned int enough = 2000, pause = 50;
 	const std::vector<Source> sources = all_sources();
 
 	if (stop_here(t, sources))
