@@ -26,6 +26,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/klog.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
 #include <sys/stat.h>
@@ -280,9 +281,19 @@ void run_host(const Options &options)
 	std::replace(append.begin(), append.end(), '|', ' ');
 	command.argv.insert(command.argv.end(), { "-append", append });
 	say("start of the guest");
-	Outcome outcome = run_captured(command, [](auto text) {
-		say("qemu: " + std::string(text));
-	});
+	/*
+	 * The guest's log goes to this machine's console, so that what the host's kernel
+	 * says between would stand in the middle of a line: alerts and worse only.
+	 */
+	constexpr int set_level = 8, alerts = 2, usual = 7;
+	std::string words;
+
+	klogctl(set_level, nullptr, alerts);
+	Outcome outcome =
+		run_captured(command, [&](auto text) { words.append(text); });
+	klogctl(set_level, nullptr, usual);
+	if (!words.empty())
+		say("qemu: " + words);
 	say("end of the guest: " + describe(outcome, 0));
 }
 
