@@ -254,7 +254,11 @@ check_kunit()
 	_before=$(git status --porcelain)
 	make -C "$_k" M="$TOP" ARCH=powerpc CROSS_COMPILE=powerpc-linux-gnu- modules
 	[ -f vdso_kunit.ko ] && [ "$(git status --porcelain)" = "$_before" ] || return 1
-	make -C "$_k" M="$TOP" ARCH=powerpc CROSS_COMPILE=powerpc-linux-gnu- clean
+	set -- -C "$_k" M="$TOP" ARCH=powerpc CROSS_COMPILE=powerpc-linux-gnu-
+	# It would take the kernels' objects along.
+	! make "$@" clean || return 1
+	make "$@" RCS_FIND_IGNORE='-name build -prune -o' clean
+	[ ! -e vdso_kunit.ko ] && [ -f "$_k/kernel/fork.o" ]
 }
 
 check_kunit_uml()

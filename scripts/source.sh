@@ -228,8 +228,11 @@ if [ -d "$BASE_TREE" ] && [ -f "$record" ]; then
 fi
 
 lock "source-$KERNEL"
-# Whoever held the lock may have made it.
-[ ! -d "$BASE_TREE" ] || exit 0
+if [ -d "$BASE_TREE" ]; then
+	# Whoever held the lock may have made it.
+	[ ! -f "$record" ] || exit 0
+	die "$(rel "$BASE_TREE") is there, but $(rel "$record"), which says where it is from, is not: move the first one away"
+fi
 new_log "source-$KERNEL"
 # shellcheck disable=SC2154 # assigned by the trap itself
 trap 'rc=$?; [ $rc -eq 0 ] || rm -rf "$tmp"; exit $rc' EXIT

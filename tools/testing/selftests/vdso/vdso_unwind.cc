@@ -151,7 +151,9 @@ class Victim {
 			t.diag("%s is not reached again",
 			       sandbox.place(pc).c_str());
 		} else {
-			t.fail("%s on the way to %s", stop.describe().c_str(),
+			t.fail("%s at %s on the way to %s",
+			       stop.describe().c_str(),
+			       where(sandbox, stop).c_str(),
 			       sandbox.place(pc).c_str());
 		}
 		tracee_.reset();
@@ -190,6 +192,13 @@ class Victim {
 				return false;
 		}
 		return false;
+	}
+
+	std::string where(const Sandbox &sandbox, const Stop &stop) const
+	{
+		if (stop.why == Stop::Why::gone)
+			return "its end";
+		return sandbox.place(tracee_->registers().nip);
 	}
 
 	static std::uintptr_t entry()
