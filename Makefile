@@ -85,7 +85,7 @@ help:
 #:                build/outgoing/<ARCH>-<KERNEL>/
 #:   check        lints, mails against tree, error paths, everything built and booted
 #:   check-full   check and what takes longer
-#:   check-bisect build every commit of the series for every machine
+#:   check-bisect build and boot every commit of the series for every machine
 #:   check-mutants break the series in many ways, and see each noticed
 #:   check-options boot with other configurations and command lines: scripts/options
 #:   clean        remove the build directory, but no work that is in no mail
@@ -159,7 +159,7 @@ check-mutants: deps-kernel apply vdso-tools mutants-boot
 check-options:
 	$(Q)scripts/check-options.sh $(OPTIONS)
 
-check-bisect: deps-kernel apply
+check-bisect: deps-kernel deps-test apply
 	+$(Q)scripts/check-bisect.sh $(machines)
 
 PHONY += clean

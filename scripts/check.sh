@@ -184,7 +184,9 @@ check_mainline()
 
 check_bisect()
 {
-	make_ check-bisect
+	for _arch in $ARCHS; do
+		make_ check-bisect ARCH="$_arch"
+	done
 }
 
 # The boards of patches/qemu-7.2, from below, and guests that try to crash QEMU.
