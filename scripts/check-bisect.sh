@@ -28,7 +28,7 @@ trap 'exit 143' TERM HUP
 
 key()
 {
-	sed -n "s/^$1 *= *//p" "$TOP/qemu/machines/$machine"
+	get "$TOP/qemu/machines/$machine" "$1"
 }
 
 make_()

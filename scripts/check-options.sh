@@ -16,11 +16,6 @@ column()
 	echo "$line" | cut -d '|' -f "$1" | sed 's/^ *//; s/ *$//'
 }
 
-key()
-{
-	sed -n "s/^$1 *= *//p" "$TOP/qemu/machines/$machine"
-}
-
 fragment()
 {
 	for _symbol; do
@@ -35,17 +30,18 @@ boot()
 {
 	_dir=$O/options/$name
 	_kernel=$O/kernel/$machine-patched
+	_file=$TOP/qemu/machines/$machine
 	mkdir -p "$_dir"
 	"${MAKE:-make}" -C "$TOP" O="$O" MACHINE="$machine" qemu-patched || return 1
 	if [ -n "$symbols" ]; then
 		_kernel=$_dir/kernel
 		# shellcheck disable=SC2086 # a list
 		fragment $symbols >"$_dir/config"
-		ARCH=$(key ARCH) KERNEL_OUT=$_kernel CONFIG_EXTRA=$_dir/config \
+		ARCH=$(get "$_file" ARCH) KERNEL_OUT=$_kernel CONFIG_EXTRA=$_dir/config \
 			"$TOP/scripts/kernel.sh" "$machine" patched || return 1
 	fi
-	"$O/host/boot" test --machine "$TOP/qemu/machines/$machine" --variant patched --mode test --kunit --append "$append" \
-		--kernel "$_kernel/$(key IMAGE)" \
+	"$O/host/boot" test --machine "$_file" --variant patched --mode test --kunit --append "$append" \
+		--kernel "$_kernel/$(get "$_file" IMAGE)" \
 		--initrd "$O/initramfs/$machine.cpio.gz" --results "$_dir" || return 1
 }
 

@@ -229,7 +229,7 @@ check_kuap()
 	grep -l '^TESTS = .*mm\.list' qemu/machines/* >"$O/.kuap"
 	while read -r _file <&3; do
 		_m=$(basename "$_file")
-		_triple=$(sed -n 's/^TRIPLES *= *//p' "$_file")
+		_triple=$(get "$_file" TRIPLES)
 		make_ MACHINE="$_m" "qemu-tests-$_triple"
 		make_ qemu-run MACHINE="$_m" BASE=1 FILES="$O/tests/$_triple/mm_stress" CMD=mm_stress
 		_fragment=kuap.config
@@ -279,8 +279,7 @@ check_fire()
 {
 	for _file in qemu/machines/*; do
 		_m=$(basename "$_file")
-		_triples=$(sed -n 's/^TRIPLES *= *//p' "$_file")
-		for _triple in $_triples; do
+		for _triple in $(get "$_file" TRIPLES); do
 			make_ MACHINE="$_m" "qemu-tests-$_triple"
 			make_ qemu-run MACHINE="$_m" FILES="$O/tests/$_triple/vdso_fire" \
 				CMD="vdso_fire reads=10000000 'while the page'"

@@ -133,8 +133,7 @@ test_core()
 
 echo 'KTAP version 1'
 for machine; do
-	triples=$(sed -n 's/^TRIPLES *= *//p' "$TOP/qemu/machines/$machine")
-	for triple in $triples; do
+	for triple in $(get "$TOP/qemu/machines/$machine" TRIPLES); do
 		test_go
 		test_throw
 		test_core

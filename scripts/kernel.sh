@@ -16,11 +16,6 @@
 machine=$1 variant=$2 module=${3:-}
 file=$TOP/qemu/machines/$machine
 
-key_of()
-{
-	sed -n "s/^$1 *= *//p" "$file"
-}
-
 case $variant in
 base) src=$BASE_TREE ;;
 patched) src=$TREE ;;
@@ -31,13 +26,13 @@ esac
 [ -d "$src" ] || die "no $(rel "$src"): 'make apply' first"
 
 out=${KERNEL_OUT:-$O/kernel/$machine-$variant}
-cross=${CROSS_COMPILE:-$(key_of CROSS_COMPILE)}
-image=$(key_of IMAGE)
-target=$(key_of TARGET)
+cross=${CROSS_COMPILE:-$(get "$file" CROSS_COMPILE)}
+image=$(get "$file" IMAGE)
+target=$(get "$file" TARGET)
 target=${target:-$image}
-arch=$(key_of ARCH)
-fragments=$(key_of CONFIG)
-[ "$variant" != patched ] || fragments="$fragments $(key_of CONFIG_PATCHED)"
+arch=$(get "$file" ARCH)
+fragments=$(get "$file" CONFIG)
+[ "$variant" != patched ] || fragments="$fragments $(get "$file" CONFIG_PATCHED)"
 # Fragments of the caller's, who says KERNEL_OUT, too.
 fragments="$fragments ${CONFIG_EXTRA:-}"
 

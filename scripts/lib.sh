@@ -162,11 +162,12 @@ forget_worktree()
 	git -C "$1" worktree remove -f "$2" >/dev/null 2>&1 || :
 }
 
-# get FILE KEY: a value of one of the small KEY=value files in the build directory.
+# get FILE KEY: a value of one of the small "KEY=value" files in the build directory, or of a
+# machine's "KEY = value".
 get()
 {
 	[ -f "$1" ] || return 0
-	sed -n "s/^$2=//p" "$1"
+	sed -n "s/^$2 *= *//p" "$1"
 }
 
 # What source.sh wrote down about the tree: its base commit and the branch name of
