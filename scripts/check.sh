@@ -43,7 +43,7 @@ tidy()
 	_flags=$1
 	shift
 	# shellcheck disable=SC2016 # the inner shell's
-	printf '%s\n' "$@" | xargs -r -P 2 -n 4 sh -c 'f=$1; shift; clang-tidy --quiet "$@" -- $f' sh \
+	printf '%s\n' "$@" | xargs -r -P "$(nproc)" -n 4 sh -c 'f=$1; shift; clang-tidy --quiet "$@" -- $f' sh \
 		"-std=c++20 $_flags"
 }
 
