@@ -101,13 +101,20 @@ int main(int argc, char **argv)
 				     { 0, interval_usec } };
 	std::set<std::uintptr_t> places;
 	struct sigaction action {};
+	sigset_t alarm;
 
+	sigemptyset(&alarm);
+	sigaddset(&alarm, SIGALRM);
 	if (!find_image()) {
 		fputs("throw: the kernel gives no vDSO\n", stderr);
 		return 1;
 	}
-	/* A handler that is left by an exception never returns to unblock it */
-	action.sa_flags = SA_SIGINFO | SA_NODEFER;
+	/*
+	 * Without SA_NODEFER: a second signal could come before the handler's first
+	 * instruction, in the vDSO's trampoline, and the exception would go to wherever
+	 * the first one came.
+	 */
+	action.sa_flags = SA_SIGINFO;
 	action.sa_sigaction = on_signal;
 	sigaction(SIGALRM, &action, nullptr);
 	setitimer(ITIMER_REAL, &interval, nullptr);
@@ -116,6 +123,8 @@ int main(int argc, char **argv)
 			read_clocks();
 		} catch (const Interrupted &interrupted) {
 			places.insert(interrupted.where);
+			/* What a handler does that returns */
+			sigprocmask(SIG_UNBLOCK, &alarm, nullptr);
 		}
 	}
 
