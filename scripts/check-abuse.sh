@@ -141,7 +141,14 @@ check_kernel_tree()
 	check "KERNEL_TREE detached, with an untracked file" go apply
 	check "the file is still there" grep -q -x mine "$kernel/untracked"
 	check "and in no work tree of ours" test ! -e "$tree/untracked"
+	# As on a disk that is not mounted now
+	git -C "$kernel" worktree add -q --detach "$dir/theirs"
+	mv "$dir/theirs" "$dir/away"
 	check "clean" go clean
+	mv "$dir/away" "$dir/theirs"
+	check "clean: a work tree of theirs that was not there is theirs still" git -C "$dir/theirs" status
+	check "clean: none of ours is left" test "$(git -C "$kernel" worktree list | wc -l)" = 2
+	git -C "$kernel" worktree remove "$dir/theirs"
 	rm "$kernel/untracked"
 	git -C "$kernel" checkout -q main
 }

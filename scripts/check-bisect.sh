@@ -19,8 +19,7 @@ passed=0 failed=0
 lock bisect
 cleanup()
 {
-	rm -rf "$tree"
-	git -C "$BASE_TREE" worktree prune
+	forget_worktree "$BASE_TREE" "$tree"
 }
 trap cleanup EXIT
 trap 'exit 130' INT

@@ -24,7 +24,7 @@ machine=ppc64-power9
 
 cleanup()
 {
-	git -C "$TREE" worktree remove --force "$tree" 2>/dev/null || :
+	forget_worktree "$TREE" "$tree"
 }
 cleanup
 mkdir -p "$dir" "$O/results"

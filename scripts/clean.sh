@@ -26,8 +26,11 @@ for record in "$O"/linux-*.source; do
 	[ -f "$record" ] || continue
 	repo=$(get "$record" from | sed -n 's/^tree //p')
 	[ -d "$repo" ] || continue
-	rm -rf "${record%.source}" "${record%.source}"-*
-	git -C "$repo" worktree prune
+	git -C "$repo" worktree list --porcelain | sed -n 's/^worktree //p' | while read -r tree; do
+		case $tree in
+		"$(realpath "$O")"/*) forget_worktree "$repo" "$tree" ;;
+		esac
+	done
 	prefix=$(get "$record" prefix)
 	git -C "$repo" for-each-ref --format='%(refname)' "refs/heads/$prefix*" "refs/cvdso/$prefix*" |
 		while read -r ref; do git -C "$repo" update-ref -d "$ref"; done
