@@ -4,16 +4,16 @@
 # build/qemu-7.2: QEMU with patches/qemu-7.2/, for the machines that no released QEMU
 # can boot, and the device trees of their boards where it looks for them.
 #
-# The source is Debian's package of QEMU 7.2, fetched by apt with its signature checks from
-# a private state, as the kernel's is. Debian's own patches, which bring it to the last
-# 7.2 stable release, are applied; ours come on top. Only qemu-system-ppc is built, four
-# minutes on two cores; it goes to the cache, under the package's version and a hash of what
-# it was made from here.
+# The source is Debian's package of QEMU 7.2, see scripts/apt-lib.sh. Debian's own patches,
+# which bring it to the last 7.2 stable release, are applied; ours come on top. Only
+# qemu-system-ppc is built, four minutes on two cores; it goes to the cache, under the
+# package's version and a hash of what it was made from here.
 #
 # SANITIZE=1 builds it with ASan and UBSan, build/qemu-7.2-asan. "qemu-build.sh tree" leaves the
 # source and its build directory in build/qemu-7.2-tree, for who wants to change something there.
 
 . "$(dirname "$0")/../scripts/lib.sh"
+. "$TOP/scripts/apt-lib.sh"
 
 PROG=qemu
 QEMU_SUITE=bookworm
@@ -75,38 +75,6 @@ need()
 	[ -z "$_missing" ] || die "missing packages, install them first: apt-get install$_missing"
 }
 
-fail()
-{
-	log_tail 8
-	die "$1; see $(rel "$LOG")"
-}
-
-apt_private()
-{
-	apt-get -c "$tmp/apt/apt.conf" "$@"
-}
-
-setup_apt()
-{
-	mkdir -p "$tmp/apt/state/lists/partial" "$tmp/apt/cache/archives/partial" "$tmp/apt/parts"
-	: >"$tmp/apt/status"
-	echo "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $1 $QEMU_SUITE main" \
-		>"$tmp/apt/sources.list"
-	cat >"$tmp/apt/apt.conf" <<-EOF
-		#clear APT::Update::Post-Invoke;
-		#clear APT::Update::Post-Invoke-Success;
-		Dir::State "$tmp/apt/state";
-		Dir::State::status "$tmp/apt/status";
-		Dir::Cache "$tmp/apt/cache";
-		Dir::Etc::sourcelist "$tmp/apt/sources.list";
-		Dir::Etc::sourceparts "$tmp/apt/parts";
-		Acquire::Languages "none";
-		Acquire::Retries "2";
-		APT::Update::Error-Mode "any";
-		APT::Sandbox::User "";
-	EOF
-}
-
 # fetch: leave the source package in a directory of the cache and its .dsc in $dsc. A
 # directory is there whole, with the checksums that it had when apt had verified it.
 fetch()
@@ -117,19 +85,15 @@ fetch()
 		say "QEMU's source in the cache is damaged, fetching it again"
 		rm -rf "${dsc%/*}"
 	done
-	_mirror=$(mirror)
-	[ -n "$_mirror" ] || die "no Debian mirror in apt's configuration: say DEBIAN_MIRROR=<uri>"
-	setup_apt "$_mirror"
-	step "$QEMU_SUITE: source lists" apt_private update || fail "cannot read the source lists of $QEMU_SUITE"
-	mkdir -p "$tmp/dl" "$CACHE/source"
-	fetch_here() { cd "$tmp/dl" && apt_private source --download-only qemu; }
-	(step "fetch qemu" fetch_here) || fail "cannot fetch the source of qemu"
+	apt_lists "$tmp/apt" deb-src "$QEMU_SUITE" "MACHINE=ppc32-g3 and those of POWER9 do without"
+	apt_fetch "qemu's source" "$tmp/dl" source --download-only qemu
 	(cd "$tmp/dl" && sha256sum -- * >"$tmp/sha256" && mv "$tmp/sha256" sha256)
 	# The cache may be on another disk.
 	_new=$CACHE/source/.qemu-7.2.$$
 	rm -rf "$_new"
-	cp -r "$tmp/dl" "$_new" || fail "cannot write to $CACHE"
-	mv "$_new" "$CACHE/source/qemu-7.2"
+	{ mkdir -p "$CACHE/source" && cp -r "$tmp/dl" "$_new"; } 2>>"$LOG" || fail_cache
+	# Another build directory's run may have been faster.
+	mv -T "$_new" "$CACHE/source/qemu-7.2" 2>/dev/null || rm -rf "$_new"
 	dsc=$(echo "$CACHE"/source/qemu-7.2/qemu_7.2*.dsc)
 	[ -f "$dsc" ] || die "the qemu of $QEMU_SUITE is not 7.2"
 }
@@ -182,8 +146,7 @@ make_program()
 	done
 	build_tree
 	built=$CACHE/qemu/$_version-$hash
-	mkdir -p "$CACHE/qemu/.$$"
-	cp "$tmp/$PROGRAM" "$CACHE/qemu/.$$/"
+	{ mkdir -p "$CACHE/qemu/.$$" && cp "$tmp/$PROGRAM" "$CACHE/qemu/.$$/"; } 2>>"$LOG" || fail_cache
 	mv -T "$CACHE/qemu/.$$" "$built" 2>/dev/null || rm -rf "$CACHE/qemu/.$$"
 }
 

@@ -12,6 +12,7 @@
 
 . "$(dirname "$0")/lib.sh"
 . "$TOP/scripts/check-lib.sh"
+. "$TOP/scripts/apt-lib.sh"
 
 # Fixed, so that a failure can be seen again.
 seed=${SEED:-20201213}
@@ -369,6 +370,15 @@ check_download()
 	mkdir -p "$dir/mirror/$(dirname "$_path")"
 	if [ -f "$CACHE/source/$_deb" ]; then
 		cp "$CACHE/source/$_deb" "$dir/mirror/$_path"
+		if small_disk "$dir/cache-small" 1m; then
+			expect "full disk: cache" "cannot write to .*: [01] MB free there; XDG_CACHE_HOME" \
+				make -C "$here" O="$dir/build-download" XDG_CACHE_HOME="$dir/cache-small" \
+				DEBIAN_MIRROR="file:$dir/mirror" source
+			check "full disk: cache: nothing half made" \
+				sh -c "[ -z \"\$(find '$dir/cache-small' -type f)\" ] && [ ! -e '$dir/build-download/linux-5.10' ]"
+		else
+			skip "full disk: cache" "mounting a small disk is for root"
+		fi
 		printf x | dd of="$dir/mirror/$_path" bs=1 seek=1000000 conv=notrunc 2>/dev/null
 	else
 		head -c 1000000 /dev/zero >"$dir/mirror/$_path"

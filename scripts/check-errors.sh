@@ -34,6 +34,11 @@ expect "KERNEL_TARBALL that is no archive" "rubbish.tar.xz" make_in . O="$dir/bu
 # No network: a mirror that nobody listens at.
 expect "no network" "KERNEL_TARBALL" make_in . O="$dir/build-net" XDG_CACHE_HOME="$dir/cache-net" \
 	DEBIAN_MIRROR=http://127.0.0.1:9/debian source
+mkdir -p "$dir/build-qemu"
+ln -s "$BASE_TREE" "$BASE_TREE.source" "$dir/build-qemu/"
+expect "no network: QEMU" "package lists of bookworm (no network?): MACHINE=ppc32-g3 .* do without" \
+	env O="$dir/build-qemu" XDG_CACHE_HOME="$dir/cache-net" DEBIAN_MIRROR=http://127.0.0.1:9/debian \
+	qemu/qemu-build.sh
 
 # A full disk: a small one. The archive holds more than fits.
 head -c 40000000 /dev/zero >"$dir/big"

@@ -100,6 +100,21 @@ die_of()
 	die "$@"
 }
 
+# fail WHAT: a command has said why in the log; a person wants the reason, not the log.
+fail()
+{
+	! grep -q 'File size limit exceeded\|File too large' "$LOG" ||
+		die "$1: the file size limit (ulimit -f) is too small; see $(rel "$LOG")"
+	disk_full || log_tail 8
+	die_of "$1; see $(rel "$LOG")"
+}
+
+# fail_cache: nothing more can be written there.
+fail_cache()
+{
+	die "cannot write to $CACHE: $(no_write "$CACHE"); XDG_CACHE_HOME=<directory elsewhere> is another"
+}
+
 log_tail()
 {
 	[ ! -s "$LOG" ] || tail -n "${1:-15}" "$LOG" | sed 's/^/    /' >&2
@@ -129,28 +144,6 @@ plain_git()
 	export GIT_CONFIG_KEY_3=commit.gpgSign GIT_CONFIG_VALUE_3=false
 	export GIT_AUTHOR_NAME=cvdso GIT_AUTHOR_EMAIL=cvdso@localhost
 	export GIT_COMMITTER_NAME=cvdso GIT_COMMITTER_EMAIL=cvdso@localhost
-}
-
-# The mirror of the machine's own release, from its apt configuration.
-mirror()
-{
-	if [ -n "${DEBIAN_MIRROR:-}" ]; then
-		echo "$DEBIAN_MIRROR"
-		return
-	fi
-	_codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
-	# shellcheck disable=SC2016 # $(RELEASE) is apt's, not the shell's
-	apt-get indextargets --no-release-info --format '$(RELEASE) $(REPO_URI)' 'Created-By: Packages' 2>/dev/null |
-		awk -v c="$_codename" '
-			$1 == c && $2 ~ /debian/ { print $2; found = 1; exit }
-			!first && $2 ~ /\/debian\/?$/ { first = $2 }
-			END { if (!found && first) print first }'
-}
-
-# not_signed: apt failed because of what it got, and not because it got nothing.
-not_signed()
-{
-	grep -q 'Hash Sum mismatch\|unexpected size\|BADSIG\|NO_PUBKEY\|EXPKEYSIG\|is not signed\|signatures were invalid' "$LOG"
 }
 
 # forget_worktree REPO DIR: remove a work tree of ours, even one whose making was killed, which

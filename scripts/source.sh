@@ -5,12 +5,10 @@
 # its one commit, tag `base`. Or, with KERNEL_TREE=, a work tree of the repository
 # that the person already has.
 #
-# The source is a Debian package. apt fetches it with its signature checks, but with
-# a state directory of its own under build/, because the suite is not one that the
-# machine is set up for and the machine's lists are not ours to change. The mirror
-# is whichever one the machine uses.
+# The source is a Debian package: apt-lib.sh.
 
 . "$(dirname "$0")/lib.sh"
+. "$TOP/scripts/apt-lib.sh"
 plain_git
 
 package=$(kernel_field 2) version=$(kernel_field 3) suite=$(kernel_field 4)
@@ -18,7 +16,6 @@ package=$(kernel_field 2) version=$(kernel_field 3) suite=$(kernel_field 4)
 
 record=$O/linux-$KERNEL.source
 tmp=$O/.linux-$KERNEL.tmp
-need_mb=2500
 
 # What this call asks for, to be compared with what is there.
 wanted()
@@ -28,63 +25,6 @@ wanted()
 	elif [ -n "${KERNEL_TARBALL:-}" ]; then
 		echo "tarball $(readlink -f "$KERNEL_TARBALL") $(stat -L -c '%s %Y' "$KERNEL_TARBALL" 2>/dev/null || :)"
 	fi
-}
-
-# A failed command says why in the log; a person wants the reason, not the log.
-fail()
-{
-	if disk_full; then
-		die "$1: disk full, $O has $(free_mb "$O") MB free, $need_mb MB are needed (or O=<directory elsewhere>)"
-	fi
-	if grep -q 'File size limit exceeded\|File too large' "$LOG"; then
-		die "$1: the file size limit (ulimit -f) is too small; see $(rel "$LOG")"
-	fi
-	log_tail 5
-	die "$1; see $(rel "$LOG")"
-}
-
-# fail_fetch WHAT OTHERWISE
-fail_fetch()
-{
-	! not_signed ||
-		die "$1: what the mirror sends is not what Debian has signed, and not used; DEBIAN_MIRROR=<uri> names another; see $(rel "$LOG")"
-	fail "$1 (no network?), $2"
-}
-
-apt_private()
-{
-	apt-get -c "$O/apt/apt.conf" "$@"
-}
-
-setup_apt()
-{
-	rm -rf "$O/apt"
-	mkdir -p "$O/apt/state/lists/partial" "$O/apt/cache/archives/partial" "$O/apt/parts"
-	: >"$O/apt/status"
-	_keyring=
-	for _k in /usr/share/keyrings/debian-archive-keyring.gpg \
-		/usr/share/keyrings/debian-archive-keyring.pgp; do
-		[ ! -f "$_k" ] || { _keyring=" [signed-by=$_k]"; break; }
-	done
-	echo "deb$_keyring $1 $suite main" >"$O/apt/sources.list"
-	cat >"$O/apt/apt.conf" <<-EOF
-		#clear APT::Update::Post-Invoke;
-		#clear APT::Update::Post-Invoke-Success;
-		#clear DPkg::Post-Invoke;
-		Dir::State "$O/apt/state";
-		Dir::State::status "$O/apt/status";
-		Dir::Cache "$O/apt/cache";
-		Dir::Etc::sourcelist "$O/apt/sources.list";
-		Dir::Etc::sourceparts "$O/apt/parts";
-		Acquire::Languages "none";
-		Acquire::IndexTargets::deb::DEP-11::DefaultEnabled "false";
-		Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled "false";
-		Acquire::Retries "2";
-		Acquire::http::Timeout "30";
-		Acquire::https::Timeout "30";
-		APT::Update::Error-Mode "any";
-		APT::Sandbox::User "";
-	EOF
 }
 
 # fetch_deb: leave the package in $deb, in the cache, beside the checksum it had when
@@ -102,30 +42,20 @@ fetch_deb()
 		say "$(basename "$deb") in the cache is damaged, fetching it again"
 	}
 
-	command -v apt-get >/dev/null ||
-		die "no apt-get here: get a $KERNEL kernel tarball and say KERNEL_TARBALL=<file>, or KERNEL_TREE=<git checkout>"
-	_mirror=$(mirror)
-	[ -n "$_mirror" ] ||
-		die "no Debian mirror in apt's configuration: say DEBIAN_MIRROR=<uri>, KERNEL_TARBALL=<file> or KERNEL_TREE=<git checkout>"
-	setup_apt "$_mirror"
-	step "$suite: package lists" apt_private update ||
-		fail_fetch "cannot read the package lists of $suite" "KERNEL_TARBALL=<file> or KERNEL_TREE=<git checkout> does without"
+	apt_lists "$O/apt" deb "$suite" "KERNEL_TARBALL=<file> or KERNEL_TREE=<git checkout> does without"
 	spec=$package
 	[ "$version" = any ] || spec=$package=$version
-	rm -rf "$O/apt/dl"
-	mkdir -p "$O/apt/dl" "$CACHE/source"
-	fetch_here() { cd "$O/apt/dl" && apt_private download "$spec"; }
-	(step "fetch $spec" fetch_here) ||
-		fail_fetch "cannot fetch $spec of $suite" "KERNEL_TARBALL=<file> or KERNEL_TREE=<git checkout> does without"
+	apt_fetch "$spec" "$O/apt/dl" download "$spec"
 	# apt writes a colon or plus of the version percent-encoded; ours has none that matter.
 	_got=$(basename "$(echo "$O/apt/dl/$package"_*.deb)")
 	(cd "$O/apt/dl" && sha256sum "$_got" >"$_got.sha256")
 	# A rename within the cache is atomic; the build directory may be another disk.
-	cp "$O/apt/dl/$_got" "$CACHE/source/.$_got.$$" 2>>"$LOG" || {
-		rm -f "$CACHE/source/.$_got.$$"
-		fail "cannot write to $CACHE"
+	{ mkdir -p "$CACHE/source" && cp "$O/apt/dl/$_got" "$CACHE/source/.$_got.$$" &&
+		cp "$O/apt/dl/$_got.sha256" "$CACHE/source/.$_got.sha256.$$"; } 2>>"$LOG" || {
+		rm -f "$CACHE/source/.$_got"*".$$"
+		fail_cache
 	}
-	mv "$O/apt/dl/$_got.sha256" "$CACHE/source/$_got.sha256"
+	mv "$CACHE/source/.$_got.sha256.$$" "$CACHE/source/$_got.sha256"
 	mv "$CACHE/source/.$_got.$$" "$CACHE/source/$_got"
 	rm -rf "$O/apt"
 	deb=$CACHE/source/$_got
