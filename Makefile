@@ -87,7 +87,8 @@ help:
 #:   check-full   check and what takes longer
 #:   check-bisect build and boot every commit of the series for every machine
 #:   check-mutants break the series in many ways, and see each noticed
-#:   check-options boot with other configurations and command lines: scripts/options
+#:   check-options boot with other configurations and command lines: scripts/options;
+#:                OPTIONS="a b": those lines alone
 #:   clean        remove the build directory, but no work that is in no mail
 #:
 #: Variables:

@@ -15,11 +15,13 @@ qemu: source
 	$(Q)qemu/qemu-build.sh
 
 need_qemu = $(if $(filter $(qemu_built),$(call machine,$(1),QEMU)),qemu)
-$(foreach m,$(machines),$(foreach v,base patched,\
-	$(eval $(O)/results/$(m)-$(v).json: | $(call need_qemu,$(m)))))
+$(foreach m,$(machines),$(foreach r,$(m)-base $(m)-patched kunit/$(m)-patched,\
+	$(eval $(qemu_results)/$(r).json: | $(call need_qemu,$(m)))))
 ifeq ($(words $(MACHINE)),1)
 qemu-run-needs: | $(call need_qemu,$(MACHINE))
 endif
+qemu-patched: | $(sort $(foreach m,$(machines),$(call need_qemu,$(m))))
+qemu-watchdog: | $(call need_qemu,$(watchdog_machine))
 
 # What it emulates, tested from below by bare-metal images; guests that try to crash it; and
 # whether each of the images' tests sees what it is for.

@@ -7,7 +7,7 @@
 
 . "$(dirname "$0")/lib.sh"
 
-ALL="shell format tidy spdx hosts mails checkpatch unit errors series abuse emulation boots boots_x86 kunit results snapshot watchdog run jiffies images agree"
+ALL="shell format tidy spdx hosts needs mails checkpatch unit errors series abuse emulation boots boots_x86 kunit results snapshot watchdog run jiffies images agree"
 FULL="abuse_full kunit_uml fire options clients source mainline bisect kuap sanitizers mutants qemumutants qemupatch"
 # The series of this kernel.
 ARCHS="powerpc x86"
@@ -80,6 +80,25 @@ check_hosts()
 	_hosts=$(apt-get indextargets --format '$(REPO_URI)' | sed -n 's|^[a-z+]*://\([^/:]*\).*|\1|p' | sort -u)
 	for h in $_hosts; do
 		! git grep -n -F "$h" || return 1
+	done
+}
+
+# Whoever boots an 8xx first makes the QEMU for it first. What make would do, where nothing
+# is there but a kernel and its module.
+check_needs()
+{
+	_o=$O/check/needs
+	for t in qemu-boot qemu-run-needs qemu-patched qemu-watchdog kunit-boot; do
+		set --
+		for _made in deps-source deps-test deps-qemu source apply kernel-ppc32-8xx-base kernel-ppc32-8xx-patched \
+			"$_o/kernel/ppc32-8xx-base/vmlinux" "$_o/kernel/ppc32-8xx-patched/vmlinux" \
+			"$_o/kunit/ppc32-8xx/vdso_kunit.ko"; do
+			set -- "$@" -o "$_made"
+		done
+		"${MAKE:-make}" -n O="$_o" MACHINE=ppc32-8xx "$@" $t | grep qemu/qemu-build.sh || {
+			echo "'make $t' makes no QEMU"
+			return 1
+		}
 	done
 }
 
