@@ -38,29 +38,37 @@ check_format()
 		xargs clang-format --dry-run -Werror --style="file:$BASE_TREE/.clang-format"
 }
 
+# A file that passed is not looked at again as long as it, all headers and the rules are the
+# same: build/check/tidy/ has a file for each that did.
 tidy()
 {
-	_flags=$1
+	export TIDY_FLAGS="$1" TIDY_DONE="$O/check/tidy"
 	shift
+	mkdir -p "$TIDY_DONE"
+	# shellcheck disable=SC2046 # file names without spaces, see check_spdx
+	TIDY_RULES=$({ clang-tidy --version && cat .clang-tidy $(files '*.h'); } | sha256sum)
+	export TIDY_RULES
 	# shellcheck disable=SC2016 # the inner shell's
-	printf '%s\n' "$@" | xargs -r -P "$(nproc)" -n 4 sh -c 'f=$1; shift; clang-tidy --quiet "$@" -- $f' sh \
-		"-std=c++20 $_flags"
+	printf '%s\n' "$@" | xargs -r -P "$(nproc)" -n 1 sh -c '
+		seen=$TIDY_DONE/$(echo "$TIDY_RULES $TIDY_FLAGS $1" | cat - "$1" | sha256sum | cut -d " " -f 1)
+		[ ! -e "$seen" ] || exit 0
+		clang-tidy --quiet "$1" -- $TIDY_FLAGS && : >"$seen"' sh
 }
 
 check_tidy()
 {
 	# shellcheck disable=SC2046 # file names without spaces, see check_spdx
-	tidy "-I." $(files 'qemu/*.cc' 'qemu/guest/*.cc')
+	tidy "-std=c++20 -I." $(files 'qemu/*.cc' 'qemu/guest/*.cc')
 	# shellcheck disable=SC2046
-	tidy "-Itools/vdso -Itools/testing/selftests/vdso" $(files 'tools/vdso/*.cc')
+	tidy "-std=c++20 -Itools/vdso -Itools/testing/selftests/vdso" $(files 'tools/vdso/*.cc')
 	# What is for x86 alone, and the rest
 	_tests=$(files 'tools/testing/selftests/*/*.cc')
 	_x86=$(echo "$_tests" | grep -E '_x86\.cc$|/vdso_tsc\.cc$')
-	_cross="--target=powerpc64le-linux-gnu -isystem /usr/powerpc64le-linux-gnu/include"
+	_cross="-std=c++20 --target=powerpc64le-linux-gnu -isystem /usr/powerpc64le-linux-gnu/include"
 	# shellcheck disable=SC2046,SC2086
 	tidy "$_cross" $(echo "$_tests" | grep -v -x -F "$_x86")
 	# shellcheck disable=SC2046,SC2086
-	tidy "" $_x86 $(files 'tools/testing/clients/*.cc')
+	tidy -std=c++20 $_x86 $(files 'tools/testing/clients/*.cc')
 }
 
 # Everything but the license itself, data in JSON, and mails, which are patches to files
