@@ -85,7 +85,8 @@ fetch()
 		say "QEMU's source in the cache is damaged, fetching it again"
 		rm -rf "${dsc%/*}"
 	done
-	apt_lists "$tmp/apt" deb-src "$QEMU_SUITE" "MACHINE=ppc32-g3 and those of POWER9 do without"
+	_others=$(cd "$TOP/qemu/machines" && grep -L "^QEMU *= *$PROGRAM\$" -- * | tr '\n' ' ')
+	apt_lists "$tmp/apt" deb-src "$QEMU_SUITE" "MACHINE=${_others}do without"
 	apt_fetch "qemu's source" "$tmp/dl" source --download-only qemu
 	(cd "$tmp/dl" && sha256sum -- * >"$tmp/sha256" && mv "$tmp/sha256" sha256)
 	# The cache may be on another disk.

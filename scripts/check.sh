@@ -42,12 +42,8 @@ check_format()
 # same: build/check/tidy/ has a file for each that did.
 tidy()
 {
-	export TIDY_FLAGS="$1" TIDY_DONE="$O/check/tidy"
+	export TIDY_FLAGS="-std=c++20 $1"
 	shift
-	mkdir -p "$TIDY_DONE"
-	# shellcheck disable=SC2046 # file names without spaces, see check_spdx
-	TIDY_RULES=$({ clang-tidy --version && cat .clang-tidy $(files '*.h'); } | sha256sum)
-	export TIDY_RULES
 	# shellcheck disable=SC2016 # the inner shell's
 	printf '%s\n' "$@" | xargs -r -P "$(nproc)" -n 1 sh -c '
 		seen=$TIDY_DONE/$(echo "$TIDY_RULES $TIDY_FLAGS $1" | cat - "$1" | sha256sum | cut -d " " -f 1)
@@ -57,18 +53,23 @@ tidy()
 
 check_tidy()
 {
+	export TIDY_DONE="$O/check/tidy"
+	mkdir -p "$TIDY_DONE"
 	# shellcheck disable=SC2046 # file names without spaces, see check_spdx
-	tidy "-std=c++20 -I." $(files 'qemu/*.cc' 'qemu/guest/*.cc')
+	TIDY_RULES=$({ clang-tidy --version && cat .clang-tidy $(files '*.h'); } | sha256sum)
+	export TIDY_RULES
 	# shellcheck disable=SC2046
-	tidy "-std=c++20 -Itools/vdso -Itools/testing/selftests/vdso" $(files 'tools/vdso/*.cc')
+	tidy "-I." $(files 'qemu/*.cc' 'qemu/guest/*.cc')
+	# shellcheck disable=SC2046
+	tidy "-Itools/vdso -Itools/testing/selftests/vdso" $(files 'tools/vdso/*.cc')
 	# What is for x86 alone, and the rest
 	_tests=$(files 'tools/testing/selftests/*/*.cc')
 	_x86=$(echo "$_tests" | grep -E '_x86\.cc$|/vdso_tsc\.cc$')
-	_cross="-std=c++20 --target=powerpc64le-linux-gnu -isystem /usr/powerpc64le-linux-gnu/include"
+	_cross="--target=powerpc64le-linux-gnu -isystem /usr/powerpc64le-linux-gnu/include"
 	# shellcheck disable=SC2046,SC2086
 	tidy "$_cross" $(echo "$_tests" | grep -v -x -F "$_x86")
 	# shellcheck disable=SC2046,SC2086
-	tidy -std=c++20 $_x86 $(files 'tools/testing/clients/*.cc')
+	tidy "" $_x86 $(files 'tools/testing/clients/*.cc')
 }
 
 # Everything but the license itself, data in JSON, and mails, which are patches to files
@@ -96,14 +97,14 @@ check_hosts()
 check_needs()
 {
 	_o=$O/check/needs
+	set -- -n O="$_o" MACHINE=ppc32-8xx
+	for _made in deps-source deps-test deps-qemu source apply kernel-ppc32-8xx-base kernel-ppc32-8xx-patched \
+		"$_o/kernel/ppc32-8xx-base/vmlinux" "$_o/kernel/ppc32-8xx-patched/vmlinux" \
+		"$_o/kunit/ppc32-8xx/vdso_kunit.ko"; do
+		set -- "$@" -o "$_made"
+	done
 	for t in qemu-boot qemu-run-needs qemu-patched qemu-watchdog kunit-boot; do
-		set --
-		for _made in deps-source deps-test deps-qemu source apply kernel-ppc32-8xx-base kernel-ppc32-8xx-patched \
-			"$_o/kernel/ppc32-8xx-base/vmlinux" "$_o/kernel/ppc32-8xx-patched/vmlinux" \
-			"$_o/kunit/ppc32-8xx/vdso_kunit.ko"; do
-			set -- "$@" -o "$_made"
-		done
-		"${MAKE:-make}" -n O="$_o" MACHINE=ppc32-8xx "$@" $t | grep qemu/qemu-build.sh || {
+		"${MAKE:-make}" "$@" $t | grep qemu/qemu-build.sh || {
 			echo "'make $t' makes no QEMU"
 			return 1
 		}

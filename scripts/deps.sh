@@ -60,9 +60,6 @@ echo "  DEPS    installing $packages"
 if [ -n "$sudo" ]; then
 	sudo -v || die "sudo refused; install with: sudo $by_hand"
 fi
-step "installed" apt_install "$sudo" || {
-	log_tail 5
-	die "apt-get could not install $packages; see $(rel "$LOG")"
-}
+step "installed" apt_install "$sudo" || fail "apt-get could not install $packages"
 still=$(missing "$@" | tr '\n' ' ')
 [ -z "$still" ] || die "still missing after the installation: $still"

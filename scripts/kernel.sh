@@ -146,11 +146,7 @@ errors()
 
 build()
 {
-	step "$machine $variant: configuration" configure "$@" || {
-		! disk_full || die_of "$machine $variant: no configuration"
-		log_tail 5
-		die "$machine $variant: kconfig failed; see $(rel "$LOG")"
-	}
+	step "$machine $variant: configuration" configure "$@" || fail "$machine $variant: kconfig failed"
 	lost=$(check_config)
 	[ -z "$lost" ] ||
 		die "$machine $variant: these did not make it into the configuration (a dependency is missing, or there is no such symbol):" "$lost"
