@@ -89,10 +89,11 @@ class Archive {
 	}
 	void record(const fs::path &guest, const fs::path &copy, unsigned mode)
 	{
-		if (!files_.insert(guest).second)
-			return;
+		/* Copied anew, even if it is listed twice */
 		fs::last_write_time(copy, std::chrono::file_clock::from_sys(
 						  std::chrono::sys_seconds()));
+		if (!files_.insert(guest).second)
+			return;
 		add_directory(guest.parent_path());
 		lines_ += fmt::format("file {} {} {:04o} 0 0\n", guest.string(),
 				      copy.string(), mode);
